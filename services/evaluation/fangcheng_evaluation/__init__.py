@@ -1,0 +1,1 @@
+"""Evaluation service: analyses hands and scores finished ones. Stateless."""

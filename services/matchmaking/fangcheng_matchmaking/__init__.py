@@ -1,0 +1,1 @@
+"""Matchmaking service: finds four players and seats them."""

@@ -1,0 +1,1 @@
+"""The command `fangcheng`: local launcher, demo, bots and tools."""

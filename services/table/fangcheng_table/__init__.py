@@ -1,0 +1,1 @@
+"""Table service: plays hands, keeps their journal and settles them."""

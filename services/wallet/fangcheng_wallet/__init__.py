@@ -1,0 +1,1 @@
+"""Wallet service: accounts, holds and settlement in double entry."""

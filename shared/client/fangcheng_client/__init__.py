@@ -1,0 +1,1 @@
+"""What an integrator needs beside the stubs: connections and streams that resume."""

@@ -1,0 +1,1 @@
+"""What every service needs to run: server, principal, settings, metrics and logs."""

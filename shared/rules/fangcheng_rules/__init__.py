@@ -1,0 +1,1 @@
+"""The game itself: tiles, hands, rule sets and one hand of play, without I/O."""
