@@ -1,4 +1,4 @@
-# Every target sets up what it needs: Python 3.11 to 3.13, make and a package index are enough.
+# Each target sets up what it needs: Python 3.11 to 3.13, make and a package index are enough.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -8,17 +8,63 @@ WORKERS ?= 2
 BIN := .venv/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/suite
-ENVIRONMENT = $(PYTHON) tools/environment.py
 
 .PHONY: help setup run demo test test-system test-slow check protos format bench locks dist clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -t -s $$'\t'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
 
-setup: .venv/ready ## Make .venv from the lock, with all distributions in it
+run: setup ## Start every service here, with bots at practice tables, until Ctrl-C
+	@$(BIN)/fangcheng up
 
-.venv/ready: requirements/bootstrap.lock requirements/dev.lock $(DISTS:%=%/pyproject.toml) tools/environment.py
-	@$(ENVIRONMENT) .venv requirements/dev.lock $(DISTS)
+demo: setup ## Play eight hands between four bots, then audit the ledger
+	@$(BIN)/fangcheng demo
 
-.venv-protos/ready: requirements/bootstrap.lock requirements/protos.lock tools/environment.py
-	@$(ENVIRONMENT) .venv-protos requirements/protos.lock
+test: setup ## Run the tests that take seconds
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
+
+test-system: setup ## Run the tests that start the services as processes
+	$(BIN)/pytest -m "system and not slow"
+
+test-slow: setup ## Run the tests that take minutes
+	$(BIN)/pytest -m slow
+
+check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs and generated docs
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/buf lint
+	.venv-protos/bin/python tools/stubs.py --check
+	.venv-protos/bin/python tools/protodoc.py --check
+
+protos: .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
+	.venv-protos/bin/python tools/stubs.py
+	.venv-protos/bin/python tools/protodoc.py
+
+format: setup ## Format the code and mend what the linter can
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+bench: setup ## Measure, and print the ratio to the reference
+	@for file in benchmarks/*.py; do $(BIN)/python $$file; done
+
+locks: setup ## Resolve the lock files anew (UPGRADE=1: to the newest versions)
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/locks.py $(if $(UPGRADE),--upgrade)
+
+dist: setup ## Build every distribution into dist/
+	@for folder in $(DISTS); do (cd $$folder && $(CURDIR)/$(BIN)/hatchling build -d $(CURDIR)/dist); done
+
+setup: .venv/ready ## Make or refresh .venv from the lock, with all distributions in it
+
+clean: ## Remove everything that can be made again
+	rm -rf .venv .venv-protos dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find protos shared services tests tools -name __pycache__ -prune -exec rm -rf {} +
+
+ENVIRONMENT := tools/environment.py requirements/bootstrap.lock
+
+.venv/ready: $(ENVIRONMENT) requirements/dev.lock $(DISTS:%=%/pyproject.toml)
+	@$(PYTHON) $< .venv requirements/dev.lock $(DISTS)
+
+.venv-protos/ready: $(ENVIRONMENT) requirements/protos.lock
+	@$(PYTHON) $< .venv-protos requirements/protos.lock

@@ -1,0 +1,75 @@
+"""Generate the Python stubs beside the .proto files, or check that they are fresh.
+
+    .venv-protos/bin/python tools/stubs.py [--check]
+
+Runs in the environment of requirements/protos.lock: the oldest protobuf and grpcio that we support
+make the stubs, because stubs refuse a runtime older than what made them. Messages get a _pb2.py and
+its types in .pyi; files that declare a service get the pair for gRPC besides.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import re
+import sys
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+from grpc_tools import protoc
+
+PROTOS = Path(__file__).resolve().parent.parent / "protos"
+# Import roots, each with the folder below it that holds what we generate for. The inner root stands
+# first: protoc names a file after the first root that contains it.
+ROOTS = {PROTOS / "third_party": "buf", PROTOS: "fangcheng"}
+GENERATED = re.compile(r"_pb2(_grpc)?\.pyi?$")
+PLUGINS = Path(sys.executable).parent
+
+
+def generate(target: Path) -> None:
+    """Write the stubs of every .proto below ``target``, laid out as in ``protos/``."""
+    includes = [f"-I{root}" for root in (*ROOTS, files("grpc_tools") / "_proto")]
+    for root, top in ROOTS.items():
+        protos = sorted(root.joinpath(top).rglob("*.proto"))
+        services = [p for p in protos if re.search(r"^service ", p.read_text(), re.MULTILINE)]
+        out = target / root.relative_to(PROTOS)
+        out.mkdir(parents=True, exist_ok=True)
+        compile_protos(protos, [*includes, f"--python_out={out}", f"--mypy_out=quiet:{out}"])
+        compile_protos(services, [*includes, f"--grpc_python_out={out}", f"--mypy_grpc_out=quiet:{out}"])
+
+
+def compile_protos(protos: list[Path], arguments: list[str]) -> None:
+    """Call protoc; its own message says what is wrong in which line."""
+    if not protos:
+        return
+    plugins = [f"--plugin={PLUGINS}/protoc-gen-{name}" for name in ("mypy", "mypy_grpc")]
+    if protoc.main(["protoc", *plugins, *arguments, *map(str, protos)]):
+        raise SystemExit("protoc refused the files above")
+
+
+def stubs(folder: Path) -> set[Path]:
+    """The generated files below ``folder``, relative to it."""
+    return {p.relative_to(folder) for p in folder.rglob("*_pb2*") if GENERATED.search(p.name)}
+
+
+def main(check: bool) -> None:
+    """Bring the stubs up to date, or with ``check`` fail where they are not."""
+    with tempfile.TemporaryDirectory() as name:
+        fresh = Path(name)
+        generate(fresh)
+        made, kept = stubs(fresh), stubs(PROTOS)
+        stale = {p for p in made & kept if not filecmp.cmp(fresh / p, PROTOS / p, shallow=False)}
+        changed = sorted(stale | (made ^ kept))
+        if check and changed:
+            names = "\n  ".join(map(str, changed))
+            raise SystemExit(f"stubs differ from their .proto (run `make protos`):\n  {names}")
+        for path in changed:
+            if path in made:
+                (PROTOS / path).write_bytes((fresh / path).read_bytes())
+            else:
+                (PROTOS / path).unlink()
+        print(f"stubs: {len(made)} files, {len(changed)} changed")
+
+
+if __name__ == "__main__":
+    main(check="--check" in sys.argv[1:])
