@@ -1,0 +1,139 @@
+"""What goes into a hand of play: the seats' actions and the commands to the state machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from fangcheng_rules.hand import Hand
+from fangcheng_rules.melds import MeldKind
+
+if TYPE_CHECKING:
+    from fangcheng_rules.analysis import Analysis
+    from fangcheng_rules.scoring import FinishedHand, Score
+
+ActionKind = Literal["discard", "chi", "pong", "kong", "win", "pass", "piao"]
+PromptKind = Literal["piao", "turn", "claim", "dealt_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a seat may do. An answer must equal one of the actions offered."""
+
+    kind: ActionKind
+    tile: int | None = None
+    """Kind discarded, claimed, konged or won on; None for a pass and for piao."""
+    tiles: tuple[int, ...] = ()
+    """The two tiles from hand that make a chi, sorted; else empty."""
+    declare: str = ""
+    """What is declared with a discard or a kong ('ting'), or ''."""
+    amount: int = 0
+    """Units of piao."""
+    meld: MeldKind | None = None
+    """Which kind of kong."""
+
+
+PASS = Action("pass")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A seat's open decision and all that it may answer."""
+
+    decision: int
+    """Counts the seat's own decisions from 1, so that a gap tells nothing of the others."""
+    kind: PromptKind
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzeQuestion:
+    """Asked of the evaluator: what is this hand? Answered by `Analysed`."""
+
+    number: int
+    seat: int
+    hand: Hand
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreQuestion:
+    """Asked of the evaluator: what does this finished hand pay? Answered by `Scored`."""
+
+    number: int
+    finished: FinishedHand
+
+
+Question = AnalyzeQuestion | ScoreQuestion
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """A seat answers its decision."""
+
+    seat: int
+    decision: int
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOut:
+    """A seat's time for its decision has run out."""
+
+    seat: int
+    decision: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOver:
+    """The claim window has lasted as long as the table lets it."""
+
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """The evaluator's answer to an `AnalyzeQuestion`."""
+
+    question: int
+    analysis: Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The evaluator's answer to a `ScoreQuestion`."""
+
+    question: int
+    score: Score
+
+
+TrusteeReason = Literal["timeouts", "asked", "disconnected", "back"]
+
+
+@dataclass(frozen=True, slots=True)
+class SetTrustee:
+    """A seat is played by the table from now on, or no longer."""
+
+    seat: int
+    on: bool
+    reason: TrusteeReason = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A seat leaves for good, or its grace has ended (escape 逃跑).
+
+    If two seats' grace ends at once, the shell gives the first in turn order from the dealer
+    first (rules/README, Leaving).
+    """
+
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dissolve:
+    """An operator, or the players by vote, end the hand unpaid (解散)."""
+
+    reason: str
+
+
+Command = Choose | TimeOut | WindowOver | Analysed | Scored | SetTrustee | Leave | Dissolve

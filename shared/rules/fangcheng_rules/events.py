@@ -1,0 +1,230 @@
+"""What happens in a hand of play, as the state machine tells it.
+
+A hand is a fold of its events (`Round.replay`). They are plain frozen values of integers,
+strings and tuples, so that a journal can store them. They hold everything: what a viewer may
+not see (rules/README, what is seen) is taken out by whoever shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from fangcheng_rules.actions import Action, PromptKind, TrusteeReason
+from fangcheng_rules.analysis import Analysis
+from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.ruleset import OptionValue
+from fangcheng_rules.scoring import Dissolved, Draw, Escape, Score, Win
+
+DrawOrigin = Literal["front", "back", "dealt_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class HandStarted:
+    """The first event; all that the hand follows from, the wall included (secret)."""
+
+    rule_set: str
+    revision: int
+    options: Mapping[str, OptionValue]
+    hand_number: int
+    dealer: int
+    dice: tuple[int, ...]
+    wall: tuple[int, ...]
+    trustees: tuple[bool, ...]
+    """Which of the four seats the table plays for from the start."""
+    run_outs: tuple[int, ...]
+    """Turns in a row that each seat has let run out in earlier hands."""
+    drawn_hands_before: int
+    """Drawn hands in a row before this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A decision is open. Only its seat may learn of it."""
+
+    seat: int
+    decision: int
+    kind: PromptKind
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A seat's answer to its decision (secret; what follows from it is told by other events).
+
+    Decision 0: the table answered for a seat that it plays for, which was never asked.
+    """
+
+    seat: int
+    decision: int
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """A decision ran out (secret). What the table does instead follows in other events."""
+
+    seat: int
+    decision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """An open decision is void: another's answer outranked it, or the hand ended (secret)."""
+
+    seat: int
+    decision: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrusteeSet:
+    """The table plays for a seat from now on, or no longer. Seen by all."""
+
+    seat: int
+    on: bool
+    reason: TrusteeReason
+
+
+@dataclass(frozen=True, slots=True)
+class PiaoShown:
+    """All have chosen their piao; shown together."""
+
+    units: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """The hands, sorted, by seat; the dealer's has fourteen tiles (each seat sees its own)."""
+
+    hands: tuple[tuple[int, ...], ...]
+    dealer_drew: int
+    """The dealer's last tile (index 52), which stands as its drawn tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisKept:
+    """The evaluator's answer about a seat's hand, as it was used (secret)."""
+
+    question: int
+    seat: int
+    analysis: Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Drew:
+    """A seat drew a tile, which it alone sees."""
+
+    seat: int
+    tile: int
+    origin: DrawOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """A discard; it opens the claim window."""
+
+    seat: int
+    tile: int
+    declared: str
+    """What was declared with this discard, or ''."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A chi, pong or exposed kong of the last discard."""
+
+    seat: int
+    meld: Meld
+
+
+@dataclass(frozen=True, slots=True)
+class KongDeclared:
+    """A kong in the seat's own turn. An added kong opens the claim window.
+
+    A concealed kong's tile is seen by its seat alone.
+    """
+
+    seat: int
+    tile: int
+    kind: MeldKind
+    declared: str
+
+
+@dataclass(frozen=True, slots=True)
+class KongDone:
+    """The kong just declared stands; its replacement is drawn next."""
+
+    seat: int
+    tile: int
+    kind: MeldKind
+
+
+@dataclass(frozen=True, slots=True)
+class KongRobbed:
+    """The added kong never happened: the pong stays, the tile is the winner's."""
+
+    seat: int
+    tile: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowClosed:
+    """The claim window is over; no event is seen by anyone for this alone (secret)."""
+
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveNoted:
+    """A seat left while a claim to win was pending: that is resolved first (secret)."""
+
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class WinTaken:
+    """The hand is won; the score is being asked for."""
+
+    end: Win
+
+
+@dataclass(frozen=True, slots=True)
+class PlayEnded:
+    """The hand ended without a win."""
+
+    end: Draw | Escape | Dissolved
+
+
+@dataclass(frozen=True, slots=True)
+class HandEnded:
+    """The last event: all hands are shown, and what is paid."""
+
+    end: Win | Draw | Escape | Dissolved
+    hands: tuple[tuple[int, ...], ...]
+    """Concealed tiles of each seat without the winning tile; empty before the deal."""
+    melds: tuple[tuple[Meld, ...], ...]
+    score: Score
+
+
+Event = (
+    HandStarted
+    | Asked
+    | Answered
+    | TimedOut
+    | Withdrawn
+    | TrusteeSet
+    | PiaoShown
+    | Dealt
+    | AnalysisKept
+    | Drew
+    | Discarded
+    | Called
+    | KongDeclared
+    | KongDone
+    | KongRobbed
+    | WindowClosed
+    | LeaveNoted
+    | WinTaken
+    | PlayEnded
+    | HandEnded
+)

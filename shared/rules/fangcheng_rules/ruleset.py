@@ -1,0 +1,244 @@
+"""What a rule set states.
+
+A rule set is one value of `RuleSet`, made in one file of `rulesets/`, listed in `RULE_SETS`.
+It says only what is its own: tiles, end of the wall, permitted calls, conditions of a win, fan,
+payments, dealer, options, titles. `round.py` plays any of them, `scoring.py` settles any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from fangcheng_rules.errors import InvalidOption
+from fangcheng_rules.melds import Meld, MeldKind
+
+if TYPE_CHECKING:
+    from fangcheng_rules.analysis import Wait
+    from fangcheng_rules.scoring import FinishedHand, Score
+
+OptionValue = bool | int | str
+Options = Mapping[str, OptionValue]
+"""Every option of the rule set with its value, as `RuleSet.complete` returns it."""
+
+WinBy = Literal["self_draw", "discard", "rob_kong"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionSpec:
+    """One option of a table: its default tells its type, the bounds what else it may be."""
+
+    id: str
+    name_zh: str
+    name_en: str
+    default: OptionValue
+    minimum: int = 0
+    """Least value of an integer option."""
+    maximum: int = 0
+    """Greatest value of an integer option."""
+    choices: tuple[str, ...] = ()
+    """What a text option may be."""
+
+    def check(self, value: object) -> OptionValue:
+        """The value, if this option may have it; else InvalidOption, naming the option."""
+        where = f"options.{self.id}"
+        if isinstance(self.default, bool):
+            if isinstance(value, bool):
+                return value
+            raise InvalidOption(f"option {self.id} is true or false", field=where)
+        if isinstance(self.default, int):
+            if isinstance(value, int) and not isinstance(value, bool):
+                if self.minimum <= value <= self.maximum:
+                    return value
+            raise InvalidOption(
+                f"option {self.id} is a whole number from {self.minimum} to {self.maximum}",
+                field=where,
+            )
+        if isinstance(value, str) and value in self.choices:
+            return value
+        raise InvalidOption(f"option {self.id} is one of {', '.join(self.choices)}", field=where)
+
+
+@dataclass(frozen=True, slots=True)
+class FanItemSpec:
+    """One line of a rule page's fan table."""
+
+    id: str
+    name_zh: str
+    name_en: str
+    fan: int
+    """Fan for each time the item counts; 0 for a flat amount."""
+    whose: Literal["winner", "loser", "both"]
+    """Counted against every loser, against one loser for its own state, or either way."""
+
+    @property
+    def is_flat(self) -> bool:
+        """The item stands for a fixed amount instead of fan."""
+        return self.fan == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """A rank title and the points from which it is held (None: below every other)."""
+
+    from_points: int | None
+    name_zh: str
+    name_en: str
+
+
+@dataclass(frozen=True, slots=True)
+class WallCount:
+    """How far a wall has been taken; all that an end-of-wall rule may look at."""
+
+    size: int
+    """Tiles in the wall before the deal."""
+    front: int
+    """Index of the next tile drawn from the front."""
+    replacements: int
+    """Tiles taken from the back."""
+    kongs: int
+    """Kongs made and not robbed."""
+    turned: tuple[int, ...] = ()
+    """Indices of tiles turned up on the wall (Baicheng's treasure), newest last."""
+
+    @property
+    def left(self) -> int:
+        """Tiles that nobody has taken."""
+        return self.size - self.front - self.replacements
+
+
+def last_tile_first(wall: WallCount) -> int:
+    """Index of the next replacement: the last tile of the list first (rules/README, the wall)."""
+    return wall.size - 1 - wall.replacements
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WallPolicy:
+    """The end of the wall."""
+
+    drawable: Callable[[WallCount], int]
+    """How many tiles can still be drawn, those that will be dealt out included."""
+    may_kong: Callable[[WallCount], bool]
+    """Whether a kong can be made now, its replacement included."""
+    dealt_out: int = 0
+    """How many of the last drawable tiles are dealt out, one to each seat (分张): 4 or 0."""
+    replacement: Callable[[WallCount], int] = last_tile_first
+
+
+class SeatInPlay(Protocol):
+    """What permitted calls may look at: one seat in the middle of a hand."""
+
+    @property
+    def concealed(self) -> tuple[int, ...]:
+        """Concealed tiles, sorted, the drawn one among them."""
+
+    @property
+    def melds(self) -> tuple[Meld, ...]:
+        """Melds in the order in which they were laid down."""
+
+    @property
+    def is_open(self) -> bool:
+        """开门: a chi, a pong, an exposed or an added kong lies there."""
+
+    @property
+    def drawn(self) -> int | None:
+        """The tile just drawn, in the seat's own turn after a draw."""
+
+    @property
+    def waits(self) -> tuple[Wait, ...]:
+        """Legal waits of the thirteen tiles that the seat keeps between its turns."""
+
+    @property
+    def declared(self) -> str:
+        """'' or what was declared ('ting')."""
+
+    @property
+    def declared_open(self) -> bool:
+        """The seat was open when it declared."""
+
+    @property
+    def spoilt(self) -> bool:
+        """A kong spoilt the declared wait: dead for the hand."""
+
+
+def _always(options: Options, seat: SeatInPlay, tile: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """The permitted calls. Every function takes the options and the seat that would call."""
+
+    may_claim: Callable[[Options, SeatInPlay, MeldKind], bool]
+    """Chi, pong or exposed kong on a discard."""
+    may_kong: Callable[[Options, SeatInPlay, MeldKind, int], bool]
+    """Concealed or added kong of this kind in the seat's own turn."""
+    may_win: Callable[[Options, SeatInPlay, WinBy], bool]
+    """No lock of the seat's own forbids a win this way."""
+    declarations: Callable[[Options, SeatInPlay, tuple[Wait, ...], MeldKind | None], tuple[str, ...]]
+    """What may be declared with a discard (None) or a kong that leaves these waits."""
+    spoils: Callable[[tuple[Wait, ...]], bool]
+    """A kong of a declared seat that leaves these waits makes its wait dead."""
+    may_discard: Callable[[Options, SeatInPlay, int], bool] = _always
+    """This kind may be discarded now (Jintan's swap chi)."""
+    kongs_after_claim: bool = False
+    """Kongs of one's own may follow a chi or pong in the same turn (Jintan)."""
+    several_winners: bool = False
+    """All that claim one tile win it; otherwise the nearest seat alone (截胡)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RuleSet:
+    """A rule set, whole. Two rule sets are the same when they are the same object."""
+
+    id: str
+    revision: int
+    """Raised whenever a hand would be played or scored differently."""
+    name_zh: str
+    name_en: str
+    wall_tiles: tuple[int, ...]
+    """Every tile of the wall, unshuffled."""
+    hand_dice: int
+    """Dice rolled and shown before each deal."""
+    first_dealer_dice: int
+    """Dice rolled for the first dealer; 0: it is seat 0."""
+    options: tuple[OptionSpec, ...]
+    fan_items: tuple[FanItemSpec, ...]
+    wall: WallPolicy
+    calls: Calls
+    allows: Callable[..., Any]
+    """Conditions of a win (hot: compiled by the kernels)."""
+    fan: Callable[..., Any]
+    """The winner's fan by the hand alone (hot: compiled by the kernels)."""
+    score: Callable[[Options, FinishedHand], Score]
+    """Settle a finished hand that has been checked; raise IllegalWin for what cannot be."""
+    next_dealer: Callable[[FinishedHand], int | None]
+    """Dealer of the next hand; None: a new first dealer."""
+    piao_choices: Callable[[Options], tuple[int, ...]] = lambda options: ()
+    """Amounts a seat may choose before the deal, 0 first; empty: nothing is asked."""
+    titles: tuple[Title, ...] = ()
+    items: Mapping[str, FanItemSpec] = field(init=False)
+    """`fan_items` by id."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "items", {item.id: item for item in self.fan_items})
+
+    def complete(self, given: Mapping[str, object] | None = None) -> dict[str, OptionValue]:
+        """All options with their values: what is given, and defaults for the rest.
+
+        Raises InvalidOption for an option that this rule set does not have or a value that it
+        cannot take; its field is `options.<id>`.
+        """
+        values = {spec.id: spec.default for spec in self.options}
+        specs = {spec.id: spec for spec in self.options}
+        for key, value in (given or {}).items():
+            if key not in specs:
+                raise InvalidOption(f"{self.id} has no option {key}", field=f"options.{key}")
+            values[key] = specs[key].check(value)
+        return values
+
+
+def first_dealer(rule_set: RuleSet, dice: tuple[int, ...]) -> int:
+    """Seat of the first dealer from its own dice: counted round from seat 0, which is one."""
+    return (sum(dice) - 1) % 4 if rule_set.first_dealer_dice else 0
