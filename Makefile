@@ -33,14 +33,15 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
+	$(BIN)/mypy tools/*.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint
 	.venv-protos/bin/python tools/stubs.py --check
-	.venv-protos/bin/python tools/protodoc.py --check
+	$(BIN)/python tools/protodoc.py --check
 
-protos: .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
+protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
 	.venv-protos/bin/python tools/stubs.py
-	.venv-protos/bin/python tools/protodoc.py
+	$(BIN)/python tools/protodoc.py
 
 format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .

@@ -9,48 +9,56 @@ the file FOLDER/ready is touched, so that make knows when nothing is to be done.
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
 
 OLDEST, NEWEST = (3, 11), (3, 13)
+BOOTSTRAP = "requirements/bootstrap.lock"
 
 
 def run(*command: str | Path) -> None:
     """Run a command of the set-up; its failure ends ours, with its own message above."""
-    done = subprocess.run([str(word) for word in command])
-    if done.returncode:
+    if subprocess.run(command).returncode:
         raise SystemExit(f"set-up failed: {' '.join(map(str, command))}")
 
 
-def make(folder: Path, lock: Path, distributions: list[str]) -> None:
-    """Bring ``folder`` to exactly what ``lock`` holds plus ``distributions``."""
-    python = folder / "bin" / "python"
-    if not python.exists() or version(python) != sys.version_info[:2]:
+def make(folder: Path, lock: str, distributions: list[str]) -> None:
+    """Bring ``folder`` to what ``lock`` holds plus ``distributions``."""
+    python, uv = folder / "bin" / "python", folder / "bin" / "uv"
+    if version(python) != sys.version_info[:2]:
+        print(f"{folder}: making it with Python {sys.version.split()[0]}", flush=True)
         run(sys.executable, "-m", "venv", "--clear", folder)
-    if not (folder / "bin" / "uv").exists():
-        bootstrap = Path("requirements/bootstrap.lock")
-        pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-        run(*pip, "install", "--no-deps", "--require-hashes", "--requirement", bootstrap)
-    uv = [folder / "bin" / "uv", "pip"]
-    run(*uv, "install", "--quiet", "--python", python, "--no-deps", "--require-hashes", "-r", lock)
+    if not uv.exists():
+        pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
+        run(*pip, "--no-deps", "--require-hashes", "--requirement", BOOTSTRAP)
+    print(f"{folder}: installing {lock}", flush=True)
+    install = (uv, "pip", "install", "--quiet", "--python", python, "--no-deps")
+    run(*install, "--require-hashes", "--requirements", lock)
     if distributions:
         editable = [word for name in distributions for word in ("--editable", name)]
-        run(*uv, "install", "--quiet", "--python", python, "--no-deps", "--no-build-isolation", *editable)
+        run(*install, "--no-build-isolation", *editable)
     (folder / "ready").touch()
 
 
 def version(python: Path) -> tuple[int, ...]:
-    """The (major, minor) of an interpreter; () where it does not start."""
+    """The (major, minor) of an interpreter; () where it is not there or does not start."""
     code = "import sys; print(*sys.version_info[:2])"
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    try:
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    except OSError:
+        return ()
     return tuple(map(int, done.stdout.split())) if done.returncode == 0 else ()
 
 
 if __name__ == "__main__":
-    if not OLDEST <= sys.version_info[:2] <= NEWEST:
+    ours = sys.version_info[:2]
+    if not OLDEST <= ours <= NEWEST:
         raise SystemExit(
-            f"Fangcheng needs Python 3.11 to 3.13, and {sys.executable} is"
-            f" {sys.version_info[0]}.{sys.version_info[1]}. Name another: make PYTHON=python3.13 ..."
+            f"Fangcheng needs Python 3.11 to 3.13; {sys.executable} is {ours[0]}.{ours[1]}."
+            " Name another one: make PYTHON=python3.13 ..."
         )
-    make(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    with Path(__file__).open() as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # two makes at once would spoil each other's environment
+        make(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])

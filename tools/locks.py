@@ -17,25 +17,27 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DISTRIBUTIONS = tuple(
-    sorted(path.parent for pattern in ("*", "*/*") for path in ROOT.glob(f"{pattern}/pyproject.toml"))
+    path.parent
+    for pattern in ("protos", "shared/*", "services/*")
+    for path in sorted(ROOT.glob(f"{pattern}/pyproject.toml"))
 )
-ADDRESS = re.compile(r"://|^\s*--?(?:index|extra-index|find-links|trusted|[if]\b)")
+ADDRESS = re.compile(r"://|^\s*--(?!hash=)|^\s*-\w")
 
 
 def requirements() -> dict[str, list[str]]:
     """What each lock must satisfy: lock name to requirement lines."""
-    groups: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
-    ours: list[str] = []
-    asked: list[str] = []
+    root = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups: dict[str, list[str]] = root["dependency-groups"]
+    ours: set[str] = set()
+    asked: set[str] = set()
     for folder in DISTRIBUTIONS:
         project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-        ours.append(project["name"])
-        asked += project["dependencies"]
-        asked += [line for lines in project.get("optional-dependencies", {}).values() for line in lines]
-    third_party = {line for line in asked if re.match(r"[\w.-]+", line)[0] not in ours}
+        ours.add(project["name"])
+        asked.update(project["dependencies"], *project.get("optional-dependencies", {}).values())
+    third_party = sorted(line for line in asked if re.split(r"[^\w.-]", line)[0] not in ours)
     return {
         "bootstrap": groups["bootstrap"],
-        "dev": sorted(third_party) + groups["dev"] + groups["bootstrap"],
+        "dev": third_party + groups["dev"] + groups["bootstrap"],
         "protos": groups["protos"],
     }
 
@@ -43,21 +45,19 @@ def requirements() -> dict[str, list[str]]:
 def compile_lock(name: str, lines: list[str], extra: list[str]) -> None:
     """Resolve ``lines`` into requirements/<name>.lock, keeping versions already locked."""
     path = ROOT / "requirements" / f"{name}.lock"
-    subprocess.run(
-        [
-            *("uv", "pip", "compile", "-", "--quiet", "--universal", "--generate-hashes"),
-            *("--no-header", "--no-annotate", "--python-version", "3.11", "--output-file", str(path)),
-            *extra,
-        ],
-        input="\n".join(lines),
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    command = ["uv", "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate"]
+    command += [
+        "--universal",
+        "--python-version=3.11",
+        "--generate-hashes",
+        f"--output-file={path}",
+    ]
+    subprocess.run([*command, *extra], input="\n".join(lines), text=True, check=True, cwd=ROOT)
+    locked = path.read_text().splitlines()
+    for number, line in enumerate(locked, 1):
         if ADDRESS.search(line):
             raise SystemExit(f"{path}:{number}: a lock must not hold an address: {line}")
-    print(f"requirements/{name}.lock: {sum('==' in line for line in path.read_text().splitlines())} packages")
+    print(f"requirements/{name}.lock: {sum('==' in line for line in locked)} packages")
 
 
 if __name__ == "__main__":

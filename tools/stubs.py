@@ -35,7 +35,9 @@ def generate(target: Path) -> None:
         out = target / root.relative_to(PROTOS)
         out.mkdir(parents=True, exist_ok=True)
         compile_protos(protos, [*includes, f"--python_out={out}", f"--mypy_out=quiet:{out}"])
-        compile_protos(services, [*includes, f"--grpc_python_out={out}", f"--mypy_grpc_out=quiet:{out}"])
+        compile_protos(
+            services, [*includes, f"--grpc_python_out={out}", f"--mypy_grpc_out=quiet:{out}"]
+        )
 
 
 def compile_protos(protos: list[Path], arguments: list[str]) -> None:

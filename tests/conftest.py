@@ -1,0 +1,16 @@
+"""What holds for every test."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail in words where nothing was selected: a suite that has vanished is no success."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not session.config.option.collectonly:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            selection = session.config.option.markexpr or session.config.option.keyword or "all"
+            reporter.write_line(f"FAILED: no test was selected ({selection})", red=True)

@@ -1,0 +1,52 @@
+"""The lock files: every package hashed, no address anywhere, and every dependency in them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ("bootstrap", "dev", "protos")
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+def lines(lock: str) -> list[str]:
+    """The requirements of a lock, each joined to one line."""
+    text = (ROOT / "requirements" / f"{lock}.lock").read_text()
+    return [line for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def normal(name: str) -> str:
+    """A name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_line_is_one_version_with_hashes(lock: str) -> None:
+    assert lines(lock)
+    for line in lines(lock):
+        assert re.match(r"[\w.-]+==[\w.!+]+ ", line), line
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", line), line
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_no_line_tells_an_address_or_an_index(lock: str) -> None:
+    for line in lines(lock):
+        assert "://" not in line
+        assert not re.search(r"--(?!hash=)|(^|\s)-\w", line), line
+
+
+@pytest.mark.parametrize("pattern", ["protos", "shared/*", "services/*"])
+def test_the_lock_holds_whatever_a_distribution_asks_for(pattern: str) -> None:
+    locked = {normal(NAME.match(line)[0]) for line in lines("dev")}
+    manifests = list(ROOT.glob(f"{pattern}/pyproject.toml"))
+    assert manifests
+    for manifest in manifests:
+        project = tomllib.loads(manifest.read_text())["project"]
+        extras = project.get("optional-dependencies", {}).values()
+        asked = {normal(NAME.match(line)[0]) for line in sum(extras, project["dependencies"])}
+        third_party = {name for name in asked if not name.startswith("fangcheng")}
+        assert third_party <= locked, f"{project['name']}: run `make locks`"
