@@ -1,1 +1,17 @@
-"""What an integrator needs beside the stubs: connections and streams that resume."""
+"""What an integrator needs beside the stubs: connections, streams that resume, readable errors.
+
+    channel = connect("127.0.0.1:7103", token=token, act_as="ming")
+    async for event in attend(channel, table_id):
+        ...
+
+``connect`` sets up what every client of the suite should have (spreading calls over replicas,
+health checks, retries, keepalive, a deadline, the token). ``attend`` and ``watch`` survive broken
+connections. ``explain`` reads the reason out of a refused call. ``notation`` turns tile numbers
+into text and back. ``service_config.json`` beside this file is the set-up for other languages.
+"""
+
+from fangcheng_client.channel import SERVICE_CONFIG, connect
+from fangcheng_client.problems import Problem, explain
+from fangcheng_client.streams import attend, resumed, watch
+
+__all__ = ["SERVICE_CONFIG", "Problem", "attend", "connect", "explain", "resumed", "watch"]

@@ -1,0 +1,192 @@
+"""``connect``: a channel set up as every client of the suite should be.
+
+The channel wraps the calls themselves instead of using gRPC's client interceptors: those start a
+task of their own for each call, and each of the four kinds of call needs another class.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Sequence
+from importlib.resources import files
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from fangcheng_client.keepalive import CLIENT_OPTIONS, Option
+
+SERVICE_CONFIG: str = files(__package__).joinpath("service_config.json").read_text("utf-8")
+"""Spread calls over replicas, leave out unhealthy ones, repeat calls that got no answer.
+
+Every call of the suite may be repeated: what changes something carries a ``request_id``. Streams
+are repeated only until their first message; from there ``attend`` and ``watch`` resume them.
+"""
+
+DEFAULT_TIMEOUT_SECONDS = 10.0
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+
+Metadata = Sequence[tuple[str, str | bytes]]
+Token = str | Callable[[], str]
+
+
+def connect(
+    target: str,
+    token: Token | None = None,
+    act_as: str | None = None,
+    *,
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    credentials: grpc.ChannelCredentials | None = None,
+    plaintext: bool = False,
+    max_message_bytes: int = MAX_MESSAGE_BYTES,
+    metadata: Callable[[], Metadata] | None = None,
+    options: Iterable[Option] = (),
+) -> grpc.aio.Channel:
+    """Open a channel to a service of the suite; close it with ``await channel.close()``.
+
+    ``target``: ``host:port``, or a gRPC name such as ``dns:///table:7103`` or
+    ``ipv4:127.0.0.1:7001,127.0.0.1:7002`` for several replicas.
+    ``token``: the bearer token, or a function that is asked for one at every call, so that it may
+    be renewed. ``act_as``: the player for whom a gateway calls; its token needs the scope
+    ``act_as``. ``timeout_seconds``: deadline of calls with a single answer that were given none;
+    streams have none unless given one. ``credentials``: TLS. ``plaintext``: allow a token over a
+    connection without TLS to another host. ``metadata``: asked for more metadata at every call.
+    ``options``: gRPC channel options; they win over the defaults.
+
+    Raises ``ValueError`` where a token would leave this host without TLS.
+    """
+    if token is not None and credentials is None and not plaintext and not _stays_here(target):
+        raise ValueError(
+            f"{target}: a token would leave this host in plain text; give credentials for TLS, "
+            "or plaintext=True where something else (a sidecar, a tunnel) protects the connection"
+        )
+    merged: dict[str, int | str] = {
+        "grpc.service_config": SERVICE_CONFIG,
+        "grpc.enable_retries": 1,
+        "grpc.initial_reconnect_backoff_ms": 100,
+        "grpc.min_reconnect_backoff_ms": 100,
+        "grpc.max_reconnect_backoff_ms": 2_000,
+        "grpc.dns_min_time_between_resolutions_ms": 5_000,
+        "grpc.max_receive_message_length": max_message_bytes,
+        "grpc.max_send_message_length": -1,
+        **dict(CLIENT_OPTIONS),
+        **dict(options),
+    }
+    arguments = list(merged.items())
+    inner = (
+        grpc.aio.insecure_channel(target, options=arguments)
+        if credentials is None
+        else grpc.aio.secure_channel(target, credentials, options=arguments)
+    )
+    return _Channel(inner, _Caller(token, act_as, metadata), timeout_seconds)
+
+
+def _stays_here(target: str) -> bool:
+    """Whether every address of a target is this host's own."""
+    scheme, colon, rest = target.partition(":")
+    if scheme in ("unix", "unix-abstract") and colon:
+        return True
+    if scheme in ("ipv4", "ipv6", "dns") and colon:
+        target = rest.rsplit("/", 1)[-1]
+    return all(_is_loopback(address) for address in target.split(","))
+
+
+def _is_loopback(address: str) -> bool:
+    host = address[1:].partition("]")[0] if address.startswith("[") else address.partition(":")[0]
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _Caller:
+    """Says with each call who is calling, and for whom."""
+
+    def __init__(
+        self, token: Token | None, act_as: str | None, more: Callable[[], Metadata] | None
+    ) -> None:
+        self._token = token
+        self._more = more
+        self._act_as: tuple[tuple[str, str | bytes], ...] = ()
+        if act_as is not None:
+            # Metadata is ASCII; a key that ends in -bin carries any bytes.
+            plain = act_as.isascii() and act_as.isprintable()
+            self._act_as = (
+                (("fangcheng-act-as", act_as),)
+                if plain
+                else (("fangcheng-act-as-bin", act_as.encode()),)
+            )
+
+    def metadata(self, given: Iterable[tuple[str, str | bytes]] | None) -> grpc.aio.Metadata:
+        pairs = [*(given or ()), *self._act_as]
+        if self._token is not None:
+            token = self._token if isinstance(self._token, str) else self._token()
+            pairs.append(("authorization", f"Bearer {token}"))
+        if self._more is not None:
+            pairs.extend(self._more())
+        return grpc.aio.Metadata(*pairs)
+
+
+class _Call:
+    """A call of any kind: adds who calls, and a deadline where it has none."""
+
+    def __init__(self, inner: Any, caller: _Caller, timeout_seconds: float | None) -> None:
+        self._inner = inner
+        self._caller = caller
+        self._timeout_seconds = timeout_seconds
+
+    def __call__(
+        self, *request: Any, timeout: float | None = None, metadata: Any = None, **more: Any
+    ) -> Any:
+        return self._inner(
+            *request,
+            timeout=self._timeout_seconds if timeout is None else timeout,
+            metadata=self._caller.metadata(metadata),
+            **more,
+        )
+
+
+class _Channel(grpc.aio.Channel):
+    """A channel whose calls say who is calling and have a deadline."""
+
+    def __init__(self, inner: grpc.aio.Channel, caller: _Caller, timeout_seconds: float) -> None:
+        self._inner = inner
+        self._caller = caller
+        self._timeout_seconds = timeout_seconds
+
+    def unary_unary(self, *arguments: Any, **more: Any) -> Any:
+        return _Call(
+            self._inner.unary_unary(*arguments, **more), self._caller, self._timeout_seconds
+        )
+
+    def stream_unary(self, *arguments: Any, **more: Any) -> Any:
+        return _Call(
+            self._inner.stream_unary(*arguments, **more), self._caller, self._timeout_seconds
+        )
+
+    def unary_stream(self, *arguments: Any, **more: Any) -> Any:
+        return _Call(self._inner.unary_stream(*arguments, **more), self._caller, None)
+
+    def stream_stream(self, *arguments: Any, **more: Any) -> Any:
+        return _Call(self._inner.stream_stream(*arguments, **more), self._caller, None)
+
+    async def __aenter__(self) -> _Channel:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *failure: Any) -> None:
+        await self._inner.__aexit__(*failure)
+
+    async def close(self, grace: float | None = None) -> None:
+        await self._inner.close(grace)
+
+    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        return self._inner.get_state(try_to_connect)
+
+    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
+        await self._inner.wait_for_state_change(last_observed_state)
+
+    async def channel_ready(self) -> None:
+        await self._inner.channel_ready()

@@ -1,0 +1,68 @@
+"""``explain``: what a refused call says, as plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2, status_pb2
+
+DETAILS_KEY = "grpc-status-details-bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a call was refused."""
+
+    code: grpc.StatusCode
+    """The gRPC status, for deciding whether to repeat."""
+    reason: str
+    """What went wrong, UPPER_SNAKE, such as ``STALE_DECISION``; the status's name where the service
+    gave none (it never got the call, or gRPC itself refused it)."""
+    message: str
+    """For a person; the wording may change."""
+    field: str | None = None
+    """The field of the request that was wrong, such as ``seats[2].player_id``."""
+    metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What else the reason states."""
+
+    def __str__(self) -> str:
+        where = f" (field {self.field})" if self.field else ""
+        return f"{self.reason}: {self.message}{where}"
+
+
+def explain(error: grpc.RpcError) -> Problem:
+    """Read the reason, field and metadata out of the error of a call."""
+    code, message, trailing = _parts(error)
+    for key, value in trailing:
+        if key != DETAILS_KEY or not isinstance(value, bytes):
+            continue
+        try:
+            status = status_pb2.Status.FromString(value)
+        except DecodeError:
+            continue
+        for detail in status.details:
+            info = error_details_pb2.ErrorInfo()
+            if detail.Unpack(info):
+                metadata = dict(info.metadata)
+                return Problem(
+                    code, info.reason, status.message, metadata.pop("field", None), metadata
+                )
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in message:
+        # gRPC refuses these before the service sees them, so nobody could add a reason.
+        return Problem(code, "MESSAGE_TOO_LARGE", message)
+    return Problem(code, code.name, message)
+
+
+def _parts(error: grpc.RpcError) -> tuple[grpc.StatusCode, str, list[tuple[str, str | bytes]]]:
+    """Code, message and trailing metadata; both of gRPC's Python APIs have them as methods."""
+    call: Any = error
+    try:
+        code, message, trailing = call.code(), call.details(), call.trailing_metadata()
+    except AttributeError:  # neither of gRPC's own: nothing is known but its text
+        return grpc.StatusCode.UNKNOWN, str(error), []
+    return code, message or "", [(str(key), value) for key, value in trailing or ()]

@@ -1,0 +1,138 @@
+"""Streams that go on after their connection broke.
+
+Every viewer of a table has event numbers of its own, 1, 2, 3, ... without a gap. Whoever knows the
+last number received can go on from there, on any replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol, TypeVar, cast
+
+import grpc
+import grpc.aio
+
+from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng_client.problems import explain
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 3.0
+
+_RESUMED_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
+_RESUMED_REASONS = frozenset({"READER_TOO_SLOW"})
+
+
+class _Message(Protocol):
+    """What the messages of Attend and Watch have in common."""
+
+    def WhichOneof(self, oneof_group: Any, /) -> Any: ...  # noqa: N802 (protobuf's own name)
+
+    @property
+    def event(self) -> table_pb2.TableEvent: ...
+
+
+M = TypeVar("M", bound=_Message)
+
+
+class MissingEvent(RuntimeError):
+    """The service left out an event; it promises not to."""
+
+
+def attend(
+    channel: grpc.aio.Channel,
+    table_id: str,
+    from_number: int = 0,
+    *,
+    entropy: bytes = b"",
+    give_up_seconds: float = 60.0,
+    silence_seconds: float = 60.0,
+    on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
+) -> AsyncIterator[table_pb2.TableEvent]:
+    """The events of the caller's seat after ``from_number``, each once and in order.
+
+    Ends when the table has closed. A broken connection is resumed from the last event; the error is
+    raised when that did not work for ``give_up_seconds``, and at once for what does not pass by
+    waiting, such as ABORTED (ATTENDED_ELSEWHERE: a newer stream has taken the seat over). A stream
+    that says nothing for ``silence_seconds``, not even a heartbeat, counts as broken.
+    ``entropy``: the seat's own share in the shuffle.
+    """
+    stub = table_pb2_grpc.TableServiceStub(channel)
+
+    def open_stream(number: int) -> grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]:
+        request = table_pb2.AttendRequest(table_id=table_id, from_number=number, entropy=entropy)
+        return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]", stub.Attend(request))
+
+    return resumed(open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat)
+
+
+def watch(
+    channel: grpc.aio.Channel,
+    table_id: str,
+    from_number: int = 0,
+    *,
+    give_up_seconds: float = 60.0,
+    silence_seconds: float = 60.0,
+    on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
+) -> AsyncIterator[table_pb2.TableEvent]:
+    """The spectators' events of a table after ``from_number``; otherwise as ``attend``."""
+    stub = table_pb2_grpc.TableServiceStub(channel)
+
+    def open_stream(number: int) -> grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]:
+        request = table_pb2.WatchRequest(table_id=table_id, from_number=number)
+        return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]", stub.Watch(request))
+
+    return resumed(open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat)
+
+
+async def resumed(
+    open_stream: Callable[[int], grpc.aio.UnaryStreamCall[Any, M]],
+    from_number: int,
+    give_up_seconds: float,
+    silence_seconds: float,
+    on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
+) -> AsyncIterator[table_pb2.TableEvent]:
+    """The events of a stream that ``open_stream(last number received)`` opens, again and again.
+
+    Raises ``AioRpcError``, ``TimeoutError`` (the stream fell silent) and ``MissingEvent``.
+    """
+    last = from_number
+    pause_seconds = FIRST_PAUSE_SECONDS
+    alive = time.monotonic()
+    while True:
+        call = open_stream(last)
+        try:
+            while True:
+                message = await asyncio.wait_for(call.read(), silence_seconds)
+                if message is grpc.aio.EOF:
+                    return
+                alive = time.monotonic()
+                pause_seconds = FIRST_PAUSE_SECONDS
+                kind = cast(M, message).WhichOneof("message")
+                if kind == "heartbeat":
+                    if on_heartbeat is not None:
+                        on_heartbeat(cast(Any, message).heartbeat)
+                    continue
+                event = cast(M, message).event
+                if event.number <= last:
+                    continue
+                if event.number != last + 1:
+                    raise MissingEvent(f"event {event.number} came after {last}")
+                last = event.number
+                yield event
+        except (grpc.aio.AioRpcError, TimeoutError) as error:
+            if not _passes_by_waiting(error) or time.monotonic() - alive > give_up_seconds:
+                raise
+        finally:
+            call.cancel()
+        # Spread out, so that the viewers of a lost replica do not all come back at once.
+        await asyncio.sleep(pause_seconds * random.uniform(0.5, 1.0))  # noqa: S311 (no secret)
+        pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+
+
+def _passes_by_waiting(error: grpc.aio.AioRpcError | TimeoutError) -> bool:
+    if isinstance(error, TimeoutError):
+        return True
+    return error.code() in _RESUMED_CODES or explain(error).reason in _RESUMED_REASONS
