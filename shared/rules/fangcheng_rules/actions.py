@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fangcheng_rules.hand import Hand
-from fangcheng_rules.melds import MeldKind
+from .hand import Hand
+from .melds import MeldKind
 
 if TYPE_CHECKING:
-    from fangcheng_rules.analysis import Analysis
-    from fangcheng_rules.scoring import FinishedHand, Score
+    from .analysis import Analysis
+    from .scoring import FinishedHand, Score
 
 ActionKind = Literal["discard", "chi", "pong", "kong", "win", "pass", "piao"]
 PromptKind = Literal["piao", "turn", "claim", "dealt_out"]

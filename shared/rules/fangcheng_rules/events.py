@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from fangcheng_rules.actions import Action, PromptKind, TrusteeReason
-from fangcheng_rules.analysis import Analysis
-from fangcheng_rules.melds import Meld, MeldKind
-from fangcheng_rules.ruleset import OptionValue
-from fangcheng_rules.scoring import Dissolved, Draw, Escape, Score, Win
+from .actions import Action, PromptKind, TrusteeReason
+from .analysis import Analysis
+from .melds import Meld, MeldKind
+from .ruleset import OptionValue
+from .scoring import Dissolved, Draw, Escape, Score, Win
 
 DrawOrigin = Literal["front", "back", "dealt_out"]
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from fangcheng_rules.errors import InvalidOption
-from fangcheng_rules.melds import Meld, MeldKind
+from .errors import InvalidOption
+from .melds import Meld, MeldKind
 
 if TYPE_CHECKING:
-    from fangcheng_rules.analysis import Wait
-    from fangcheng_rules.scoring import FinishedHand, Score
+    from .analysis import Wait
+    from .scoring import FinishedHand, Score
 
 OptionValue = bool | int | str
 Options = Mapping[str, OptionValue]
@@ -31,7 +31,8 @@ class OptionSpec:
 
     id: str
     name_zh: str
-    name_en: str
+    meaning: str
+    """What it changes, in one sentence."""
     default: OptionValue
     minimum: int = 0
     """Least value of an integer option."""
@@ -46,18 +47,21 @@ class OptionSpec:
         if isinstance(self.default, bool):
             if isinstance(value, bool):
                 return value
-            raise InvalidOption(f"option {self.id} is true or false", field=where)
+            raise InvalidOption("INVALID_OPTION", f"{self.id} is true or false", where)
         if isinstance(self.default, int):
-            if isinstance(value, int) and not isinstance(value, bool):
-                if self.minimum <= value <= self.maximum:
-                    return value
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            if is_whole and self.minimum <= value <= self.maximum:
+                return value
             raise InvalidOption(
-                f"option {self.id} is a whole number from {self.minimum} to {self.maximum}",
-                field=where,
+                "INVALID_OPTION",
+                f"{self.id} is a whole number from {self.minimum} to {self.maximum}",
+                where,
             )
         if isinstance(value, str) and value in self.choices:
             return value
-        raise InvalidOption(f"option {self.id} is one of {', '.join(self.choices)}", field=where)
+        raise InvalidOption(
+            "INVALID_OPTION", f"{self.id} is one of {', '.join(self.choices)}", where
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,10 @@ class FanItemSpec:
     """Fan for each time the item counts; 0 for a flat amount."""
     whose: Literal["winner", "loser", "both"]
     """Counted against every loser, against one loser for its own state, or either way."""
+    meaning: str
+    """When it counts, in one sentence."""
+    excludes: tuple[str, ...] = ()
+    """Items that are not counted beside it."""
 
     @property
     def is_flat(self) -> bool:
@@ -176,7 +184,9 @@ class Calls:
     """Concealed or added kong of this kind in the seat's own turn."""
     may_win: Callable[[Options, SeatInPlay, WinBy], bool]
     """No lock of the seat's own forbids a win this way."""
-    declarations: Callable[[Options, SeatInPlay, tuple[Wait, ...], MeldKind | None], tuple[str, ...]]
+    declarations: Callable[
+        [Options, SeatInPlay, tuple[Wait, ...], MeldKind | None], tuple[str, ...]
+    ]
     """What may be declared with a discard (None) or a kong that leaves these waits."""
     spoils: Callable[[tuple[Wait, ...]], bool]
     """A kong of a declared seat that leaves these waits makes its wait dead."""
@@ -234,7 +244,9 @@ class RuleSet:
         specs = {spec.id: spec for spec in self.options}
         for key, value in (given or {}).items():
             if key not in specs:
-                raise InvalidOption(f"{self.id} has no option {key}", field=f"options.{key}")
+                raise InvalidOption(
+                    "INVALID_OPTION", f"{self.id} has no option {key}", f"options.{key}"
+                )
             values[key] = specs[key].check(value)
         return values
 

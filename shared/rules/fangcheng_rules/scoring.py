@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fangcheng_rules.analysis import Reading
-from fangcheng_rules.melds import Meld
-from fangcheng_rules.ruleset import WinBy
+from .analysis import Reading
+from .melds import Meld
+from .ruleset import WinBy
 
 KongKind = Literal["exposed", "added", "concealed"]
 TransferReason = Literal["win", "kong", "piao", "follow_dealer", "draw", "escape", "false_win"]
@@ -96,13 +96,8 @@ class FanCount:
 
     id: str
     fan: int
-    """Fan for one time; 0 for a flat amount."""
+    """Fan of all counts together; 0 for a flat amount."""
     count: int = 1
-
-    @property
-    def total(self) -> int:
-        """Fan of all times together."""
-        return self.fan * self.count
 
 
 @dataclass(frozen=True, slots=True)
