@@ -3,9 +3,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
+# Another Python beside the first: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
+VENV ?= .venv
 WORKERS ?= 2
-BIN := .venv/bin
+BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/suite
 
@@ -56,16 +58,16 @@ locks: setup ## Resolve the lock files anew (UPGRADE=1: to the newest versions)
 dist: setup ## Build every distribution into dist/
 	@for folder in $(DISTS); do (cd $$folder && $(CURDIR)/$(BIN)/hatchling build -d $(CURDIR)/dist); done
 
-setup: .venv/ready ## Make or refresh .venv from the lock, with all distributions in it
+setup: $(VENV)/ready ## Make or refresh .venv from the lock, with all distributions in it
 
 clean: ## Remove everything that can be made again
-	rm -rf .venv .venv-protos dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find protos shared services tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 ENVIRONMENT := tools/environment.py requirements/bootstrap.lock
 
-.venv/ready: $(ENVIRONMENT) requirements/dev.lock $(DISTS:%=%/pyproject.toml)
-	@$(PYTHON) $< .venv requirements/dev.lock $(DISTS)
+$(VENV)/ready: $(ENVIRONMENT) requirements/dev.lock $(DISTS:%=%/pyproject.toml)
+	@$(PYTHON) $< $(VENV) requirements/dev.lock $(DISTS)
 
 .venv-protos/ready: $(ENVIRONMENT) requirements/protos.lock
 	@$(PYTHON) $< .venv-protos requirements/protos.lock

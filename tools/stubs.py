@@ -10,7 +10,9 @@ its types in .pyi; files that declare a service get the pair for gRPC besides.
 from __future__ import annotations
 
 import filecmp
+import os
 import re
+import subprocess
 import sys
 import tempfile
 from importlib.resources import files
@@ -54,6 +56,20 @@ def stubs(folder: Path) -> set[Path]:
     return {p.relative_to(folder) for p in folder.rglob("*_pb2*") if GENERATED.search(p.name)}
 
 
+def import_all() -> None:
+    """Import every stub under the oldest runtimes: that of this environment."""
+    names = sorted(
+        ".".join(path.relative_to(root).with_suffix("").parts)
+        for root, top in ROOTS.items()
+        for path in root.joinpath(top).rglob("*_pb2*.py")
+    )
+    code = "".join(f"import {name}\n" for name in names)
+    path = os.pathsep.join(map(str, ROOTS))
+    command = [sys.executable, "-W", "error", "-c", code]
+    if subprocess.run(command, env={**os.environ, "PYTHONPATH": path}).returncode:
+        raise SystemExit("the stubs do not import under the oldest runtimes")
+
+
 def main(check: bool) -> None:
     """Bring the stubs up to date, or with ``check`` fail where they are not."""
     with tempfile.TemporaryDirectory() as name:
@@ -70,6 +86,7 @@ def main(check: bool) -> None:
                 (PROTOS / path).write_bytes((fresh / path).read_bytes())
             else:
                 (PROTOS / path).unlink()
+        import_all()
         print(f"stubs: {len(made)} files, {len(changed)} changed")
 
 
