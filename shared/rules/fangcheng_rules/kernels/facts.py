@@ -1,0 +1,131 @@
+"""A hand and a reading of it as integers, and what can be asked of them.
+
+Masks have a bit for each of the 34 kinds that are played, bit *k* for kind *k*. Sequences are
+counted in 21 fields of three bits: field *7 * suit + rank - 1* of the lowest tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .speed import count_bits, inner
+
+STANDARD = 1
+SEVEN_PAIRS = 2
+THIRTEEN_ORPHANS = 4
+
+ORPHANS_MASK = sum(1 << kind for kind in (0, 8, 9, 17, 18, 26, *range(27, 34)))
+"""Terminals and honours."""
+HONOURS_MASK = 0x7F << 27
+SUITED_MASK = (1 << 27) - 1
+SUIT_MASK = 0x1FF
+"""The first suit; shifted by nine the second."""
+
+ONCE_EACH = sum(1 << (3 * field) for field in range(21))
+"""The lowest bit of each sequence's field."""
+
+FLAT = 15
+"""What `fan` gives an item that stands for a fixed amount."""
+
+NO_KIND = -1
+
+
+class HandBits(NamedTuple):
+    """A hand. *Held* means in hand and in melds together."""
+
+    m: int
+    """Row of the concealed characters in the table."""
+    p: int
+    s: int
+    z: int
+    laid_m: int
+    """The characters in melds, as a key: a base-5 digit for each rank."""
+    laid_p: int
+    laid_s: int
+    ones: int
+    """How many of each kind are held, as three masks: this is the bit of value 1,"""
+    twos: int
+    """... this that of value 2,"""
+    fours: int
+    """... and this that of value 4: the kinds of which all four are held."""
+    sequences: int
+    """Chi melds, counted in fields."""
+    triplets: int
+    """Pongs and kongs laid down, as a mask."""
+    kongs: int
+    """Those of them that are kongs."""
+    concealed_kongs: int
+    """Those of them that are concealed kongs."""
+    melds: int
+    """How many melds there are,"""
+    open_melds: int
+    """... and how many of them open the hand."""
+    won: int
+    """The winning tile's kind, held already; `NO_KIND` where there is none."""
+    claimed: int
+    """1 where the winning tile is another's, 0 where it was drawn."""
+    options: int
+    """The table's options that matter here, laid out by the rule set."""
+
+
+class ReadingBits(NamedTuple):
+    """One reading of a hand of fourteen tiles, its melds included."""
+
+    shape: int
+    """`STANDARD`, `SEVEN_PAIRS` or `THIRTEEN_ORPHANS`."""
+    pair: int
+    """The pair's kind (thirteen orphans: the kind held twice); `NO_KIND` for seven pairs."""
+    triplets: int
+    """Triplets and kongs, as a mask."""
+    sequences: int
+    """Sequences, counted in fields."""
+
+
+class Hot(NamedTuple):
+    """What a rule set gives the kernels; see the package's page."""
+
+    id: str
+    shapes: int
+    items: tuple[str, ...]
+    allows: Callable[[HandBits, ReadingBits], Any]
+    fan: Callable[[HandBits, ReadingBits], Any]
+
+
+@inner
+def held_kinds(hand: HandBits) -> int:
+    """Every kind that is held, as a mask."""
+    return hand.ones | hand.twos | hand.fours
+
+
+@inner
+def suits_in(kinds: int) -> int:
+    """How many of the three numbered suits a mask has tiles of."""
+    first = 1 if kinds & SUIT_MASK else 0
+    second = 1 if kinds & (SUIT_MASK << 9) else 0
+    third = 1 if kinds & (SUIT_MASK << 18) else 0
+    return first + second + third
+
+
+@inner
+def twin_sequences(sequences: int) -> int:
+    """How many sequences are there exactly twice."""
+    return count_bits((sequences >> 1) & ~sequences & ONCE_EACH)
+
+
+@inner
+def triple_sequences(sequences: int) -> int:
+    """How many sequences are there three or four times."""
+    three = (sequences >> 1) & sequences
+    four = sequences >> 2
+    return count_bits((three | four) & ONCE_EACH)
+
+
+@inner
+def total_fan(items: int) -> int:
+    """The sum of what `fan` gave to each item."""
+    total = 0
+    while items > 0:
+        total += items & 15
+        items >>= 4
+    return total
