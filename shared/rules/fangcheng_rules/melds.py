@@ -69,10 +69,12 @@ class Meld:
 
     @property
     def is_kong(self) -> bool:
+        """Whether it is of four alike."""
         return self.kind in KONGS
 
     @property
     def is_sequence(self) -> bool:
+        """Whether it is three in a row."""
         return self.kind is MeldKind.CHI
 
 

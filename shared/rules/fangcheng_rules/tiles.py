@@ -26,7 +26,7 @@ from .errors import InvalidTile
 Kind: TypeAlias = int
 """A tile's kind, 0 to 41."""
 
-SUITS: Final = "mpszf"
+SUITS: Final[str] = "mpszf"
 """The suits' letters; a suit is known by its place in here."""
 
 M, P, S, Z, F = range(5)
@@ -56,12 +56,12 @@ ORPHANS: Final = (*TERMINALS, *HONOURS)
 _DIGITS_ZH = "一二三四五六七八九"
 _SUITS_ZH = "万饼条"
 
-NAMES: Final = tuple(
+NAMES: Final[tuple[str, ...]] = tuple(
     f"{rank}{letter}"
     for letter, ranks in zip(SUITS, RANKS_OF_SUIT, strict=True)
     for rank in range(1, ranks + 1)
 )
-NAMES_ZH: Final = (
+NAMES_ZH: Final[tuple[str, ...]] = (
     *(digit + suit for suit in _SUITS_ZH for digit in _DIGITS_ZH),
     *"东南西北白发中",
     *"春夏秋冬梅兰竹菊",
@@ -92,10 +92,12 @@ def is_suited(kind: Kind) -> bool:
 
 
 def is_honour(kind: Kind) -> bool:
+    """Whether the kind is a wind or a dragon (字牌)."""
     return 27 <= kind < 34
 
 
 def is_flower(kind: Kind) -> bool:
+    """Whether the kind is a flower, which is laid down and never played."""
     return 34 <= kind < 42
 
 

@@ -26,23 +26,29 @@ def inner(function: F) -> F:
     """A hot function that is called by others of its kind, and built into them."""
     # Everything is built into its caller: without it scoring is three times slower
     # (measured), since a hand is passed as some twenty integers.
-    return _numba.njit(function, nogil=True, forceinline=True) if COMPILED else function
+    if not COMPILED:
+        return function
+    compiled: F = _numba.njit(function, nogil=True, forceinline=True)
+    return compiled
 
 
 def entry(function: F) -> F:
     """A hot function that Python calls; its machine code is kept between processes."""
     if not COMPILED:
         return function
+    compiled: F
     folder = code_folder()
     if folder is None:
-        return _numba.njit(function, nogil=True)
+        compiled = _numba.njit(function, nogil=True)
+        return compiled
     # numba asks for the folder as it wraps the function; others in the process keep theirs.
     config = _numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
-        return _numba.njit(function, nogil=True, cache=True)
+        compiled = _numba.njit(function, nogil=True, cache=True)
     finally:
         config.CACHE_DIR = before
+    return compiled
 
 
 def _count_bits(bits: int) -> int:
