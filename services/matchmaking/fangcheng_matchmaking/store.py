@@ -1,0 +1,150 @@
+"""What the matchmaker's storage promises; `tests/matchmaking/test_store.py` holds stores to it.
+
+Every method is one transaction: when it returns, its effect is on disk; when it raises, nothing
+has changed. Each step names the state that it starts from, and repeating a step that has been
+taken changes nothing and returns what it returned. So two replicas, or one that was restarted in
+the middle, cannot take a ticket into two matches or a match into two outcomes: the store decides
+every race, in the order in which the calls arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .core import Match, NewTicket, Problem, Ticket
+
+
+class StoreError(Exception):
+    """The root of what a store refuses."""
+
+
+class LiveTicket(StoreError):
+    """The player has a live ticket already."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        super().__init__(f"{ticket.player_id} has the live ticket {ticket.ticket_id}")
+        self.ticket = ticket
+
+
+class RequestReused(StoreError):
+    """The player's request id was used before, for a ticket with other contents."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        super().__init__(f"request id {ticket.request_id} was used for another ticket")
+        self.ticket = ticket
+
+
+class UnknownTicket(StoreError):
+    """No ticket of that id."""
+
+
+class UnknownMatch(StoreError):
+    """No match of that id."""
+
+
+class WrongStep(StoreError):
+    """The match is at another step, from which this one does not follow."""
+
+
+class NotWaiting(StoreError):
+    """Some tickets of a match to be formed do not wait (any longer)."""
+
+    def __init__(self, tickets: Sequence[Ticket]) -> None:
+        super().__init__("not waiting: " + ", ".join(ticket.ticket_id for ticket in tickets))
+        self.tickets = tuple(tickets)
+
+
+class SomebodyLeaves(StoreError):
+    """A player of the match asked to leave before its table was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The answer to a request to queue."""
+
+    ticket: Ticket
+    replayed: bool
+    """It is the answer to an earlier request with the same id."""
+
+
+class Store(Protocol):
+    """Tickets and matches."""
+
+    async def join(self, new: NewTicket) -> Joined:
+        """Queues a ticket, WAITING.
+
+        The same player's same request id answers with the first ticket as it stands now, whatever
+        became of it. Raises RequestReused where that request asked for something else, LiveTicket
+        where the player has a live ticket from another request.
+        """
+
+    async def ticket(self, ticket_id: str) -> Ticket:
+        """The ticket as it stands; raises UnknownTicket."""
+
+    async def live_ticket(self, player_id: str) -> Ticket | None:
+        """The player's live ticket."""
+
+    async def live_tickets(self) -> list[Ticket]:
+        """All live tickets, the oldest first."""
+
+    async def match(self, match_id: str) -> Match:
+        """The match as it stands, its holds filled in; raises UnknownMatch."""
+
+    async def unfinished_matches(self) -> list[Match]:
+        """All matches that are neither SEATED nor RETURNED, the oldest first."""
+
+    async def leave(self, ticket_id: str) -> Ticket:
+        """The player wants out; raises UnknownTicket.
+
+        WAITING becomes LEFT at once. MATCHED is marked `leaving`: it becomes LEFT if the match
+        falls through, and makes it fall through if its table was not asked for yet. Any other
+        ticket is left as it is.
+        """
+
+    async def fail(self, ticket_id: str, problem: Problem) -> Ticket:
+        """WAITING becomes FAILED; any other ticket is left as it is. Raises UnknownTicket."""
+
+    async def form(self, match: Match) -> list[Ticket]:
+        """Stores a match, FORMED; its tickets go from WAITING to MATCHED, all or none.
+
+        Returns the tickets. Raises NotWaiting with those that do not wait, as they stand.
+        """
+
+    async def held(self, match_id: str, hold_ids: Sequence[Sequence[str]]) -> Match:
+        """FORMED becomes HELD; one list of holds for each seat. Raises WrongStep."""
+
+    async def ask(self, match_id: str) -> Match:
+        """FORMED or HELD becomes ASKED, unless a ticket of it is leaving.
+
+        Raises SomebodyLeaves, WrongStep.
+        """
+
+    async def seated(self, match_id: str, table_id: str, endpoint: str) -> list[Ticket]:
+        """ASKED becomes SEATED; the tickets become ASSIGNED, leaving or not. Raises WrongStep."""
+
+    async def give_up(self, match_id: str, failed: Mapping[str, Problem]) -> Match:
+        """FORMED, HELD or ASKED becomes RETURNING. `failed` are the tickets at fault, by id.
+
+        Raises WrongStep.
+        """
+
+    async def returned(self, match_id: str) -> list[Ticket]:
+        """RETURNING becomes RETURNED. Raises WrongStep.
+
+        Of its tickets, those at fault become FAILED, those leaving LEFT, the others WAITING with
+        the age that they had.
+        """
+
+    async def table_closed(self, table_id: str) -> list[Ticket]:
+        """The table's ASSIGNED tickets become ENDED; returns them."""
+
+    async def forget(self, before_ms: int) -> int:
+        """Deletes tickets that are not live and were queued before; returns how many.
+
+        With a finished match goes its record, once none of its tickets is left.
+        """
+
+    async def close(self) -> None:
+        """Waits for what was begun and closes the storage."""
