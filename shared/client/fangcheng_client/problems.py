@@ -9,7 +9,8 @@ from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError
-from google.rpc import error_details_pb2, status_pb2
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
 
 DETAILS_KEY = "grpc-status-details-bin"
 
@@ -42,11 +43,11 @@ def explain(error: grpc.RpcError) -> Problem:
         if key != DETAILS_KEY or not isinstance(value, bytes):
             continue
         try:
-            status = status_pb2.Status.FromString(value)
+            status = Status.FromString(value)
         except DecodeError:
             continue
         for detail in status.details:
-            info = error_details_pb2.ErrorInfo()
+            info = ErrorInfo()
             if detail.Unpack(info):
                 metadata = dict(info.metadata)
                 return Problem(

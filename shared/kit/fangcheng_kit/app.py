@@ -1,0 +1,339 @@
+"""A service as a process: from its settings to its last call."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import grpc
+import grpc.aio
+import structlog
+from grpc_health.v1 import health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+from prometheus_client import CollectorRegistry
+
+import fangcheng_client
+from fangcheng_client.keepalive import SERVER_OPTIONS
+from fangcheng_kit import health, logs
+from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
+from fangcheng_kit.contract import ContractError, methods_of
+from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, new_registry
+from fangcheng_kit.principal import TokenVerifier, mint_token
+from fangcheng_kit.settings import BadSettings, Settings, load, split_address, unknown_variables
+
+EXIT_FAILED = 1
+EXIT_BAD_SETTINGS = 2
+EXIT_INTERRUPTED = 130
+
+_TOKEN_TTL_SECONDS = 600.0
+# How much longer than promised a stop may take until the process is ended by force.
+_OVERTIME_SECONDS = 5.0
+
+S = TypeVar("S", bound=Settings)
+
+
+class StartFailed(Exception):
+    """The process cannot serve; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Servicer:
+    """One gRPC service of a process."""
+
+    add: Callable[[Any, Any], None]
+    """The generated ``add_…Servicer_to_server``."""
+    servicer: object
+    """Its implementation; every method is ``async``."""
+    full_name: str
+    """``package.Service``, such as ``fangcheng.wallet.v1.WalletService``."""
+
+
+class Kit:
+    """What a service is given by the process that it runs in."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.name = name
+        """The service's name, as in the subject ``service:<name>`` of its own calls."""
+        self.registry: CollectorRegistry = new_registry()
+        """Where the service registers its metrics."""
+        self.draining = asyncio.Event()
+        """Set when the process has been told to stop; the server still takes calls for a while."""
+        self.log: Any = structlog.get_logger()
+        self._settings = settings
+        self._health = health.Health()
+        self._channels: list[grpc.aio.Channel] = []
+        self._token = ""
+        self._renew_at = 0.0
+
+    def connect(
+        self, target: str, *, timeout_seconds: float | None = None, **options: Any
+    ) -> grpc.aio.Channel:
+        """A channel to another service, with this one's own token and a deadline for every call.
+
+        Passes the request id of the call that is being handled on. The kit closes the channel after
+        the service. ``options`` as for ``fangcheng_client.connect``.
+        """
+        channel = fangcheng_client.connect(
+            target,
+            token=self.token,
+            timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
+            max_message_bytes=self._settings.max_message_bytes,
+            metadata=_passed_on,
+            **options,
+        )
+        self._channels.append(channel)
+        return channel
+
+    def token(self) -> str:
+        """A token of this service, good for some minutes from now."""
+        if time.monotonic() >= self._renew_at:
+            self._token = mint_token(
+                self._settings.dev_key, f"service:{self.name}", ttl_seconds=_TOKEN_TTL_SECONDS
+            )
+            self._renew_at = time.monotonic() + _TOKEN_TTL_SECONDS / 2
+        return self._token
+
+    def health(self, ready: bool, reason: str = "") -> None:
+        """Say whether the service can do its work: a database gone, no evaluator. Begins ready."""
+        self._health.set(ready, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that serves."""
+
+    address: str
+    """``host:port`` of gRPC."""
+    metrics_address: str
+    """``host:port`` of ``/metrics``."""
+    kit: Kit
+    """What the service was given."""
+    drain_seconds: float
+
+    async def drain(self) -> None:
+        """Tell NOT_SERVING, and wait until clients have noticed; calls are still answered."""
+        self.kit._health.stop()
+        self.kit.draining.set()
+        await asyncio.sleep(self.drain_seconds)
+
+
+OpenService = Callable[[S, Kit], AbstractAsyncContextManager[Sequence[Servicer]]]
+"""Opens a service: stores, connections, background tasks; closes them after the server stopped."""
+
+
+def run(name: str, settings_type: type[S], open_service: OpenService[S]) -> NoReturn:
+    """Run a service until SIGTERM or SIGINT, and exit the process.
+
+    Exit codes: 0 after a stop that was asked for, 1 where the service could not start or failed, 2
+    for settings that cannot be used, 130 for a second Ctrl-C.
+    """
+    try:
+        settings = load(name, settings_type)
+    except BadSettings as error:
+        print(f"{name}: bad settings\n{error}", file=sys.stderr)
+        sys.exit(EXIT_BAD_SETTINGS)
+    logs.set_up(name, settings.log_level)
+    for complaint in unknown_variables(name, settings_type):
+        structlog.get_logger().warning("unknown setting", problem=complaint)
+    main = _until_stopped(name, settings, open_service)
+    if sys.platform == "win32":
+        sys.exit(asyncio.run(main))
+    import uvloop
+
+    sys.exit(uvloop.run(main))
+
+
+async def _until_stopped(name: str, settings: S, open_service: OpenService[S]) -> int:
+    log = structlog.get_logger()
+    stop = _Stop(settings.drain_seconds + settings.grace_seconds + _OVERTIME_SECONDS)
+    try:
+        async with serving(name, settings, open_service) as running:
+            stop.started()
+            with _port_file(settings.port_file, running):
+                await stop.asked.wait()
+                log.info("draining")
+                await running.drain()
+    except (StartFailed, ContractError) as error:
+        log.error("cannot start", problem=str(error))
+        return EXIT_FAILED
+    except asyncio.CancelledError:
+        if not stop.asked.is_set():
+            raise
+    except Exception:
+        log.exception("failed")
+        return EXIT_FAILED
+    log.info("stopped")
+    return 0
+
+
+class _Stop:
+    """Turns signals into a stop: orderly at the first, at once at the second Ctrl-C."""
+
+    def __init__(self, longest_seconds: float) -> None:
+        self.asked = asyncio.Event()
+        self._longest_seconds = longest_seconds
+        self._starting = asyncio.current_task()
+        self._interrupts = 0
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._ask, number)
+
+    def started(self) -> None:
+        """From now on a stop drains; until now it breaks the start off."""
+        self._starting = None
+
+    def _ask(self, number: signal.Signals) -> None:
+        self._interrupts += number is signal.SIGINT
+        if self._interrupts > 1:
+            os._exit(EXIT_INTERRUPTED)
+        if self.asked.is_set():
+            return
+        self.asked.set()
+        # Whatever hangs, a thread or a task that does not end, the process does.
+        timer = threading.Timer(self._longest_seconds, os._exit, [EXIT_FAILED])
+        timer.daemon = True
+        timer.start()
+        if self._starting is not None:
+            self._starting.cancel()
+
+
+@asynccontextmanager
+async def serving(name: str, settings: S, open_service: OpenService[S]) -> AsyncIterator[Running]:
+    """Serve a service while the ``async with`` lasts; at its end streams are ended, calls finish.
+
+    Raises ``StartFailed`` where an address cannot be had, ``ContractError`` where a proto or a
+    servicer lacks what it needs, and what ``open_service`` raises.
+    """
+    kit = Kit(name, settings)
+    calls = Calls(
+        TokenVerifier(settings.dev_key, settings.token_leeway_seconds), CallMetrics(kit.registry)
+    )
+    # Addresses first: a second process must fail before it opens the first one's database.
+    server = grpc.aio.server(interceptors=[calls], options=_options(settings))
+    address = _bound(server, settings.listen)
+    with _metrics(kit, settings.metrics_listen) as metrics:
+        try:
+            async with open_service(settings, kit) as servicers:
+                names = _add_all(server, calls, kit, servicers)
+                await server.start()
+                kit._health.open(names)
+                metrics_address = _joined(settings.metrics_listen, metrics.port)
+                kit.log.info("serving", listen=address, metrics=metrics_address, services=names)
+                try:
+                    yield Running(address, metrics_address, kit, settings.drain_seconds)
+                finally:
+                    kit._health.stop()
+                    kit.draining.set()
+                    calls.end_streams()
+                    await server.stop(settings.grace_seconds)
+        finally:
+            for channel in kit._channels:
+                await channel.close()
+
+
+def _options(settings: Settings) -> list[tuple[str, int | str]]:
+    options: dict[str, int | str] = {
+        "grpc.so_reuseport": 0,
+        "grpc.max_receive_message_length": settings.max_message_bytes,
+        "grpc.max_send_message_length": -1,
+        **dict(SERVER_OPTIONS),
+    }
+    if settings.max_connection_age_seconds:
+        options["grpc.max_connection_age_ms"] = int(settings.max_connection_age_seconds * 1_000)
+        options["grpc.max_connection_age_grace_ms"] = int(settings.grace_seconds * 1_000)
+    return list(options.items())
+
+
+def _bound(server: grpc.aio.Server, listen: str) -> str:
+    try:
+        port = server.add_insecure_port(listen)
+    except RuntimeError:
+        port = 0
+    if port == 0:
+        raise StartFailed(
+            f"cannot listen on {listen}: another process has the port, or it is not ours"
+        )
+    return _joined(listen, port)
+
+
+@contextmanager
+def _metrics(kit: Kit, listen: str) -> Iterator[MetricsEndpoint]:
+    try:
+        endpoint = MetricsEndpoint(kit.registry, *split_address(listen))
+    except OSError as error:
+        raise StartFailed(f"cannot serve metrics on {listen}: {error.strerror}") from error
+    with endpoint:
+        yield endpoint
+
+
+def _joined(listen: str, port: int) -> str:
+    return f"{listen.rpartition(':')[0]}:{port}"
+
+
+def _add_all(
+    server: grpc.aio.Server, calls: Calls, kit: Kit, servicers: Sequence[Servicer]
+) -> list[str]:
+    names = [servicer.full_name for servicer in servicers]
+    for servicer in servicers:
+        methods = methods_of(servicer.full_name)
+        for method in methods:
+            _check_handler(servicer.servicer, method.name)
+        calls.add(methods)
+        servicer.add(servicer.servicer, server)
+    # Everybody who reaches this host's loopback may ask these.
+    health_pb2_grpc.add_HealthServicer_to_server(kit._health.servicer, server)
+    reflection.enable_server_reflection(
+        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+    )
+    for name in (health.SERVICE_NAME, reflection.SERVICE_NAME):
+        calls.add(methods_of(name, is_open=True))
+    return names
+
+
+def _check_handler(servicer: object, name: str) -> None:
+    """A handler that is left out, or blocks the loop, is found at the start and not by a caller."""
+    handler = inspect.unwrap(getattr(servicer, name, None) or _missing)
+    if not (inspect.iscoroutinefunction(handler) or inspect.isasyncgenfunction(handler)):
+        raise ContractError(f"{type(servicer).__name__}.{name} is not there or not async")
+
+
+def _missing() -> None: ...
+
+
+@contextmanager
+def _port_file(path: Path | None, running: Running) -> Iterator[None]:
+    if path is None:
+        yield
+        return
+    content = {
+        "listen": running.address,
+        "metrics": running.metrics_address,
+        "pid": os.getpid(),
+    }
+    # Moved into place, so that a reader sees nothing or everything.
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(json.dumps(content) + "\n", "utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise StartFailed(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _passed_on() -> list[tuple[str, str | bytes]]:
+    request_id = logs.request_id.get()
+    return [(REQUEST_ID_KEY, request_id)] if request_id else []

@@ -1,0 +1,287 @@
+"""What happens around every handler, in one interceptor.
+
+In this order: the call is counted and gets its request id; the caller is identified and must be
+allowed; the request is read and checked against the contract's limits; the handler runs; what it
+raises becomes a status. At the end, however it came, the call is counted and logged.
+
+gRPC lets an interceptor replace the handler for each call. Ours makes the replacement once for each
+method, so that a call costs a few dictionary look-ups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import grpc.aio
+import structlog
+from google.protobuf.message import DecodeError, Message
+
+from fangcheng_kit import errors, ids, logs, principal
+from fangcheng_kit.contract import Method
+from fangcheng_kit.metrics import CallMetrics, MethodMetrics
+from fangcheng_kit.principal import TokenVerifier
+from fangcheng_kit.validation import Limits
+
+REQUEST_ID_KEY = "x-request-id"
+_GOOD_REQUEST_ID = re.compile(r"[\w.:/-]{1,64}", re.ASCII)
+
+# Faults of the service or its surroundings, as against those of its callers.
+_OUR_FAULT = {
+    grpc.StatusCode.INTERNAL: "error",
+    grpc.StatusCode.UNKNOWN: "error",
+    grpc.StatusCode.DATA_LOSS: "error",
+    grpc.StatusCode.UNAVAILABLE: "warning",
+    grpc.StatusCode.DEADLINE_EXCEEDED: "warning",
+}
+_ORDINARY = frozenset({grpc.StatusCode.OK, grpc.StatusCode.CANCELLED})
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call, from its first byte to its status."""
+
+    metrics: MethodMetrics
+    metadata: Collection[tuple[str, Any]] = field(repr=False)  # the token is in it
+    request_id: str
+    started: float
+    # What is true of a call that ends before its handler begins: its client went away, or sent more
+    # than gRPC takes.
+    code: grpc.StatusCode = grpc.StatusCode.CANCELLED
+    reason: str = ""
+    caller: str = ""
+
+
+_present: ContextVar[_Call] = ContextVar("fangcheng_call")
+
+
+class Calls(grpc.aio.ServerInterceptor):
+    """The interceptor of a server of the suite."""
+
+    def __init__(self, verifier: TokenVerifier, metrics: CallMetrics) -> None:
+        self._verifier = verifier
+        self._metrics = metrics
+        self._unknown = metrics.of(None)
+        self._methods: dict[str, tuple[Method, MethodMetrics]] = {}
+        self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
+        self._limits = Limits()
+        self._streams: set[asyncio.Task[Any]] = set()
+        self._ended: set[asyncio.Task[Any]] = set()
+        self._log = structlog.get_logger().bind()
+
+    def add(self, methods: Iterable[Method]) -> None:
+        """Know these calls, before the server starts; ``ContractError`` if one is malformed."""
+        for method in methods:
+            self._limits.add(method)
+            self._methods[method.path] = method, self._metrics.of(method)
+
+    async def intercept_service(
+        self,
+        continuation: Callable[
+            [grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]
+        ],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        """Begin a call; gRPC then runs the handler that this returns, in the same task."""
+        path: str = handler_call_details.method
+        method, metrics = self._methods.get(path, (None, self._unknown))
+        metadata: Any = handler_call_details.invocation_metadata
+        call = _Call(metrics, metadata, _request_id(metadata), time.perf_counter())
+        call.metrics.start()
+        logs.request_id.set(call.request_id)
+        _present.set(call)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 (gRPC gives each call a task)
+        task.add_done_callback(lambda _: self._end(call))
+
+        wrapped = self._handlers.get(path)
+        if wrapped is None:
+            handler = await continuation(handler_call_details)
+            if method is None or handler is None:
+                return _NO_SUCH_CALL
+            wrapped = self._handlers[path] = self._wrapped(method, handler)
+        return wrapped
+
+    def end_streams(self) -> None:
+        """End the streams that are open, with UNAVAILABLE: their clients go on elsewhere."""
+        self._ended |= self._streams
+        for task in self._streams:
+            task.cancel()
+
+    def _end(self, call: _Call) -> None:
+        seconds = time.perf_counter() - call.started
+        call.metrics.end(call.code, seconds)
+        write = self._log.debug
+        if call.code not in _ORDINARY:
+            write = getattr(self._log, _OUR_FAULT.get(call.code, "info"))
+        _, service, name = call.metrics.labels
+        write(
+            "call",
+            grpc_service=service,
+            grpc_method=name,
+            code=call.code.name,
+            reason=call.reason or None,
+            caller=call.caller or None,
+            ms=round(seconds * 1_000, 3),
+            request_id=call.request_id,
+        )
+
+    def _wrapped(
+        self, method: Method, handler: grpc.RpcMethodHandler[Any, Any]
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        """The handler of a method with everything around it, to be used for all its calls.
+
+        It takes bytes, and gives them where there is one answer, so that a request that cannot be
+        read or an answer that cannot be written has a proper status too.
+        """
+        takes_stream, gives_stream = (
+            bool(handler.request_streaming),
+            bool(handler.response_streaming),
+        )
+        arity = _ARITIES[takes_stream, gives_stream]
+        inner: Callable[[Any, Any], Any] = getattr(handler, arity)
+        read: Callable[[bytes], Message] = (
+            handler.request_deserializer or method.request_type.FromString
+        )
+        write: Callable[[Any], bytes] = handler.response_serializer or _serialized
+
+        async def requests(received: AsyncIterator[bytes]) -> AsyncIterator[Message]:
+            async for data in received:
+                yield self._request(method, read, data)
+
+        async def answer(received: Any, context: Any) -> bytes | None:
+            call = _present.get()
+            try:
+                self._admit(call, method)
+                request = (
+                    requests(received) if takes_stream else self._request(method, read, received)
+                )
+                if gives_stream:
+                    await self._stream(inner(request, context), context)
+                    response = None
+                else:
+                    response = write(await inner(request, context))
+            except BaseException as error:
+                await self._fail(call, context, error)
+                raise
+            call.code = _code(context)
+            return response
+
+        make: Any = getattr(grpc, f"{arity}_rpc_method_handler")
+        wrapped: grpc.RpcMethodHandler[Any, Any] = make(
+            answer, response_serializer=write if gives_stream else None
+        )
+        return wrapped
+
+    def _admit(self, call: _Call, method: Method) -> None:
+        if method.need is None:
+            return
+        caller = self._verifier.principal(call.metadata)
+        call.caller = caller.kind
+        method.need.check(caller)
+        principal.enter(caller)
+
+    def _request(self, method: Method, read: Callable[[bytes], Message], data: bytes) -> Message:
+        try:
+            request = read(data)
+        except DecodeError:
+            raise errors.InvalidArgument(
+                "MALFORMED_REQUEST",
+                f"The request is no {method.request_type.DESCRIPTOR.full_name}.",
+            ) from None
+        if method.limited:
+            self._limits.check(request)
+        return request
+
+    async def _stream(self, answers: Any, context: Any) -> None:
+        """Send what a handler gives: an async generator, or a coroutine that writes by itself."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 (gRPC gives each call a task)
+        self._streams.add(task)
+        try:
+            if not hasattr(answers, "__aiter__"):
+                await answers
+                return
+            try:
+                async for answer in answers:
+                    await context.write(answer)
+            finally:
+                # Not left to the garbage collector: the handler's own clean-up runs now.
+                await answers.aclose()
+        finally:
+            self._streams.discard(task)
+
+    async def _fail(self, call: _Call, context: Any, error: BaseException) -> None:
+        """Give a failed call its status; returns where the exception itself must go on to gRPC."""
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]  # from a handler with a task group
+        if isinstance(error, grpc.aio.AbortError):
+            call.code = _code(context)
+            return
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task not in self._ended:
+                gone = context.time_remaining() == 0
+                call.code = grpc.StatusCode.DEADLINE_EXCEEDED if gone else grpc.StatusCode.CANCELLED
+                return
+            task.uncancel()
+            error = errors.Unavailable("DRAINING", "The server stops; go on at another.")
+        if isinstance(error, grpc.aio.InternalError) or not isinstance(error, Exception):
+            return  # an answer could not be sent, since the client is gone; or the process ends
+        refusal = errors.refusal(error)
+        call.code, call.reason = refusal.code, refusal.reason
+        if isinstance(refusal, errors.Internal):
+            self._log.error("handler failed", exc_info=error)
+        await context.abort(
+            refusal.code,
+            refusal.message,
+            ((errors.DETAILS_KEY, errors.details(refusal)), (REQUEST_ID_KEY, call.request_id)),
+        )
+
+
+_ARITIES = {
+    (False, False): "unary_unary",
+    (False, True): "unary_stream",
+    (True, False): "stream_unary",
+    (True, True): "stream_stream",
+}
+
+
+def _serialized(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+def _code(context: Any) -> grpc.StatusCode:
+    """The status that a handler has set; OK where it has set none."""
+    code = context.code()
+    if isinstance(code, grpc.StatusCode):
+        return code
+    return _BY_NUMBER.get(code or 0, grpc.StatusCode.UNKNOWN)
+
+
+_BY_NUMBER: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+
+
+def _request_id(metadata: Collection[tuple[str, Any]]) -> str:
+    """The id that the caller gave the call, if it is a decent one; otherwise a new one."""
+    for key, value in metadata:
+        if key == REQUEST_ID_KEY and _GOOD_REQUEST_ID.fullmatch(str(value)):
+            return str(value)
+    return ids.new_id()
+
+
+async def _no_such_call(_: Any, context: Any) -> None:
+    _present.get().code = grpc.StatusCode.UNIMPLEMENTED
+    await context.abort(grpc.StatusCode.UNIMPLEMENTED, "This server has no such call.")
+
+
+# A handler of streams serves callers of every kind, since it reads nothing.
+_NO_SUCH_CALL: grpc.RpcMethodHandler[Any, Any] = grpc.stream_stream_rpc_method_handler(
+    _no_such_call
+)

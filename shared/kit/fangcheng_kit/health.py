@@ -1,0 +1,66 @@
+"""Health that tells the truth: for the process as a whole and for each of its services."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+import structlog
+from grpc_health.v1 import health, health_pb2
+
+OVERALL = ""
+SERVICE_NAME: str = health.SERVICE_NAME
+
+
+class Health:
+    """Says SERVING only while the service is open, ready and not stopping."""
+
+    def __init__(self) -> None:
+        self.servicer = health.aio.HealthServicer()
+        self._names: set[str] = {OVERALL}
+        self._open = False
+        self._stopping = False
+        self._ready = True
+        self._reason = ""
+        self._told: bool | None = None
+        self._updates: set[asyncio.Task[None]] = set()
+        self._log = structlog.get_logger()
+        self._tell()
+
+    @property
+    def serving(self) -> bool:
+        """What is told now."""
+        return self._open and self._ready and not self._stopping
+
+    def open(self, names: Collection[str]) -> None:
+        """The server has started and has these services."""
+        self._names |= set(names)
+        self._open = True
+        self._told = None
+        self._tell()
+
+    def set(self, ready: bool, reason: str = "") -> None:
+        """Whether the service can do its work, and why not."""
+        if (ready, reason) != (self._ready, self._reason):
+            self._log.info("ready" if ready else "not ready", reason=reason or None)
+        self._ready, self._reason = ready, reason
+        self._tell()
+
+    def stop(self) -> None:
+        """NOT_SERVING from now on, whatever comes."""
+        self._stopping = True
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._told == self.serving:
+            return
+        self._told = self.serving
+        status = (
+            health_pb2.HealthCheckResponse.SERVING
+            if self.serving
+            else health_pb2.HealthCheckResponse.NOT_SERVING
+        )
+        for name in self._names:
+            update = asyncio.get_running_loop().create_task(self.servicer.set(name, status))
+            self._updates.add(update)
+            update.add_done_callback(self._updates.discard)

@@ -1,0 +1,126 @@
+"""Metrics: one registry a process, served over HTTP, and what is counted of every call.
+
+Labels are the names in the contract and status codes: never a player, a table or a peer.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from types import TracebackType
+from wsgiref.simple_server import WSGIServer
+
+import grpc
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    start_http_server,
+)
+
+from fangcheng_kit.contract import Method
+
+BUCKETS_SECONDS = (
+    *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1),
+    *(0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0, 3600.0),
+)
+"""From quick calls to streams that live for hours."""
+
+
+def new_registry() -> CollectorRegistry:
+    """A registry with what is measured of every process: memory, CPU, files, garbage collection."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+class CallMetrics:
+    """Counts the calls of a server, of all four kinds, with every outcome."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        labels = ("grpc_type", "grpc_service", "grpc_method")
+        self._started = Counter(
+            "grpc_server_started_total", "Calls that began.", labels, registry=registry
+        )
+        self._handled = Counter(
+            "grpc_server_handled_total",
+            "Calls that ended, by status code; cancelled and refused ones too.",
+            (*labels, "grpc_code"),
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "grpc_server_handling_seconds",
+            "Time from the start to the end of a call; of a stream, its whole life.",
+            labels,
+            buckets=BUCKETS_SECONDS,
+            registry=registry,
+        )
+
+    def of(self, method: Method | None) -> MethodMetrics:
+        """The metrics of one call, looked up once; ``None``: of calls that no service has."""
+        labels = (
+            ("unknown", "unknown", "unknown")
+            if method is None
+            else (method.kind, method.service, method.name)
+        )
+        return MethodMetrics(
+            labels,
+            self._started.labels(*labels),
+            self._seconds.labels(*labels),
+            self._handled,
+            {"OK": self._handled.labels(*labels, "OK")},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MethodMetrics:
+    """The metrics of one call."""
+
+    labels: tuple[str, str, str]
+    _started: Counter
+    _seconds: Histogram
+    _handled: Counter
+    _by_code: dict[str, Counter]
+
+    def start(self) -> None:
+        """A call began."""
+        self._started.inc()
+
+    def end(self, code: grpc.StatusCode, seconds: float) -> None:
+        """A call ended."""
+        counter = self._by_code.get(code.name)
+        if counter is None:
+            counter = self._by_code[code.name] = self._handled.labels(*self.labels, code.name)
+        counter.inc()
+        self._seconds.observe(seconds)
+
+
+class MetricsEndpoint:
+    """Serves a registry under ``/metrics`` from a thread of its own."""
+
+    def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
+        """Raises ``OSError`` where the address cannot be had."""
+        server: WSGIServer
+        thread: threading.Thread
+        server, thread = start_http_server(port, host, registry)
+        self._server = server
+        self._thread = thread
+        self.port: int = server.server_port
+
+    def __enter__(self) -> MetricsEndpoint:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,277 @@
+"""Settings from the environment: documented, with a default each, checked at the start.
+
+A service's own setting ``database`` is the variable ``FANGCHENG_WALLET_DATABASE``. The settings
+that all services have, which stand in this file, may also be set for all at once:
+``FANGCHENG_LOG_LEVEL``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from fangcheng_kit.principal import SHORTEST_KEY
+
+PREFIX = "FANGCHENG_"
+
+
+class BadSettings(Exception):
+    """The environment does not make usable settings; the message says what to change."""
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of ``host:port`` or ``[v6]:port``; ``ValueError`` for anything else."""
+    host, colon, port = address.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        colon = ""
+    if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65535):
+        raise ValueError("expected HOST:PORT, such as 127.0.0.1:7100; port 0 takes a free one")
+    return host, int(port)
+
+
+def _address(address: str) -> str:
+    split_address(address)
+    return address
+
+
+def _loopback(address: str) -> str:
+    host, _ = split_address(address)
+    try:
+        inside = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        inside = False
+    if not inside:
+        raise ValueError(
+            "without TLS a service listens on this host only: use 127.0.0.1, [::1] or localhost, "
+            "and put a proxy that ends TLS, such as Envoy, on the same host to reach it from others"
+        )
+    return address
+
+
+Address = Annotated[str, AfterValidator(_address)]
+"""``HOST:PORT``."""
+
+LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
+"""``HOST:PORT`` of this host only."""
+
+
+class Settings(BaseSettings):
+    """What all services have in common; a service's own settings are a subclass.
+
+    Constructed directly it reads no environment, as tests want it; ``load`` reads it.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, env_ignore_empty=True)
+
+    listen: LoopbackAddress = Field(
+        "127.0.0.1:0",
+        description="Address of the gRPC server, this host only; port 0 takes a free one.",
+    )
+    metrics_listen: Address = Field(
+        "127.0.0.1:0", description="Address of the Prometheus endpoint `/metrics`."
+    )
+    port_file: Path | None = Field(
+        None,
+        description=(
+            "File to write once the service serves: JSON with `listen`, `metrics` and `pid`. "
+            "Removed at the end."
+        ),
+    )
+    dev_key: str = Field(
+        "",
+        repr=False,
+        validate_default=True,
+        description=(
+            "Secret with which development tokens are signed, the same for all services; at least "
+            f"{SHORTEST_KEY} characters. Without it a service does not start."
+        ),
+    )
+    token_leeway_seconds: float = Field(
+        10.0, ge=0, le=300, description="How far the clocks of token makers may be off."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least level that is logged. Calls that went well are at debug."
+    )
+    max_message_bytes: int = Field(
+        4 * 1024 * 1024, ge=1024, description="Largest message taken, in bytes."
+    )
+    max_connection_age_seconds: float = Field(
+        0.0,
+        ge=0,
+        description=(
+            "Age at which a connection is closed after its calls, so that clients look up the "
+            "replicas again; 0: never."
+        ),
+    )
+    call_timeout_seconds: float = Field(
+        5.0, gt=0, description="Deadline of calls to other services that set none."
+    )
+    drain_seconds: float = Field(
+        2.0,
+        ge=0,
+        description="How long a stopping service tells NOT_SERVING before it refuses calls.",
+    )
+    grace_seconds: float = Field(
+        5.0, ge=0, description="How long calls in flight may then still take."
+    )
+
+    @field_validator("dev_key")
+    @classmethod
+    def _long_enough(cls, key: str) -> str:
+        if not key:
+            raise ValueError(
+                "it must be set: any secret of at least "
+                f"{SHORTEST_KEY} characters, the same for all services and for whoever makes tokens"
+            )
+        if len(key) < SHORTEST_KEY:
+            raise ValueError(f"it has {len(key)} characters, at least {SHORTEST_KEY} are needed")
+        return key
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        for name, field in cls.model_fields.items():
+            if not field.description or field.is_required():
+                raise TypeError(f"{cls.__name__}.{name} needs a description and a default")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The service's own variables first, then those common to all."""
+        if not getattr(env_settings, "env_prefix", ""):
+            return (init_settings,)
+        return init_settings, env_settings, _Common(settings_cls, env_prefix=PREFIX)
+
+
+class _Common(EnvSettingsSource):
+    """The variables without a service's name, for the settings that all services have."""
+
+    def __call__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__call__().items() if name in _COMMON}
+
+
+_COMMON = frozenset(Settings.model_fields)
+
+S = TypeVar("S", bound=Settings)
+
+
+def load(service: str, settings_type: type[S]) -> S:
+    """The settings of a service from the environment; ``BadSettings`` names what is wrong."""
+    build: Any = settings_type
+    try:
+        settings: S = build(_env_prefix=_prefix(service))
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors(include_url=False):
+            name = str(problem["loc"][0]) if problem["loc"] else ""
+            lines.append(_complaint(service, settings_type, name, problem["msg"]))
+        raise BadSettings("\n".join(lines)) from None
+    except SettingsError as error:
+        found = re.search(r'field "(\w+)"', str(error))
+        name = found.group(1) if found else ""
+        raise BadSettings(
+            _complaint(service, settings_type, name, "it cannot be read as JSON")
+        ) from None
+    return settings
+
+
+def unknown_variables(
+    service: str, settings_type: type[Settings], environment: Mapping[str, str] = os.environ
+) -> list[str]:
+    """A complaint for each variable that looks like a setting of the service and is none.
+
+    Kubernetes puts variables such as ``FANGCHENG_WALLET_PORT_7101_TCP`` of its own beside ours, so
+    that these complaints are good for a warning only.
+    """
+    known = {_prefix(service) + name.upper() for name in settings_type.model_fields}
+    ours = {variable for variable in environment if variable.startswith(_prefix(service))}
+    complaints = []
+    for variable in sorted(ours - known):
+        if re.search(r"_(SERVICE_HOST|SERVICE_PORT|PORT)(_\w+)?$", variable):
+            continue
+        near = difflib.get_close_matches(variable, known, n=1)
+        complaints.append(f"{variable} is no setting" + (f"; {near[0]}?" if near else ""))
+    return complaints
+
+
+def _prefix(service: str) -> str:
+    return f"{PREFIX}{service.upper()}_"
+
+
+def _complaint(service: str, settings_type: type[Settings], name: str, message: str) -> str:
+    field = settings_type.model_fields.get(name)
+    if field is None:
+        return f"{_prefix(service)}*: {message}"
+    variable = _prefix(service) + name.upper()
+    if variable not in os.environ and name in _COMMON:
+        variable = PREFIX + name.upper()
+    value = os.environ.get(variable)
+    shown = "" if value is None or not field.repr else f"={value}"
+    return f"{variable}{shown}: {message.removeprefix('Value error, ')} ({field.description})"
+
+
+def reference(services: Mapping[str, type[Settings]]) -> str:
+    """The page of all settings, in Markdown, from the settings of each service by its name."""
+    parts = [
+        "# Settings",
+        "Every setting is an environment variable. The common ones may be set for all services, as "
+        "below, or for one: `FANGCHENG_WALLET_LOG_LEVEL` wins over `FANGCHENG_LOG_LEVEL`. A value "
+        "that cannot be used ends the start with exit code 2 and a message naming the variable.",
+        "## All services",
+        _table(PREFIX, Settings.model_fields),
+    ]
+    for service, settings_type in services.items():
+        own = {
+            name: field
+            for name, field in settings_type.model_fields.items()
+            if name not in _COMMON or field.default != Settings.model_fields[name].default
+        }
+        parts += [f"## {service}", _table(_prefix(service), own)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(prefix: str, fields: Mapping[str, FieldInfo]) -> str:
+    rows = ["| variable | default | what it is |", "| --- | --- | --- |"]
+    for name, field in fields.items():
+        default = field.get_default(call_default_factory=True)  # type: ignore[call-overload, unused-ignore]  # its overload asks for validated data
+        shown = "" if default in (None, "") else f"`{default}`"
+        description = (field.description or "").replace("|", "\\|")
+        rows.append(f"| `{prefix}{name.upper()}` | {shown} | {description}{_bounds(field)} |")
+    return "\n".join(rows)
+
+
+def _bounds(field: FieldInfo) -> str:
+    signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    bounds = [
+        f"{sign} {getattr(rule, name)}"
+        for rule in field.metadata
+        for name, sign in signs.items()
+        if getattr(rule, name, None) is not None
+    ]
+    choices = getattr(field.annotation, "__args__", ())
+    if choices and all(isinstance(choice, str) for choice in choices):
+        bounds.append("one of " + ", ".join(f"`{choice}`" for choice in choices))
+    return f" ({', '.join(bounds)})" if bounds else ""
