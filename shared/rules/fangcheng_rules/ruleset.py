@@ -7,11 +7,12 @@ payments, dealer, options, titles. `round.py` plays any of them, `scoring.py` se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from .errors import InvalidOption
+from .kernels.facts import Hot
 from .melds import Meld, MeldKind
 
 if TYPE_CHECKING:
@@ -138,11 +139,11 @@ class SeatInPlay(Protocol):
     """What permitted calls may look at: one seat in the middle of a hand."""
 
     @property
-    def concealed(self) -> tuple[int, ...]:
+    def concealed(self) -> Sequence[int]:
         """Concealed tiles, sorted, the drawn one among them."""
 
     @property
-    def melds(self) -> tuple[Meld, ...]:
+    def melds(self) -> Sequence[Meld]:
         """Melds in the order in which they were laid down."""
 
     @property
@@ -217,14 +218,14 @@ class RuleSet:
     fan_items: tuple[FanItemSpec, ...]
     wall: WallPolicy
     calls: Calls
-    allows: Callable[..., Any]
-    """Conditions of a win (hot: compiled by the kernels)."""
-    fan: Callable[..., Any]
-    """The winner's fan by the hand alone (hot: compiled by the kernels)."""
+    hot: Hot
+    """Shapes, conditions of a win, and the winner's fan by the hand alone."""
     score: Callable[[Options, FinishedHand], Score]
     """Settle a finished hand that has been checked; raise IllegalWin for what cannot be."""
     next_dealer: Callable[[FinishedHand], int | None]
     """Dealer of the next hand; None: a new first dealer."""
+    declares: tuple[str, ...] = ()
+    """Everything that a seat of this rule set can have declared."""
     piao_choices: Callable[[Options], tuple[int, ...]] = lambda options: ()
     """Amounts a seat may choose before the deal, 0 first; empty: nothing is asked."""
     titles: tuple[Title, ...] = ()

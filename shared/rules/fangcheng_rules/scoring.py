@@ -7,12 +7,18 @@ come to zero whatever the rule set does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from .analysis import Reading
-from .melds import Meld
-from .ruleset import WinBy
+from .analysis import Reading, analyze
+from .errors import IllegalWin, InvalidHand
+from .hand import Hand
+from .melds import Meld, MeldKind
+from .ruleset import Options, RuleSet, WinBy
+from .tiles import COPIES, PLAY_KINDS, name
+
+SEATS = (0, 1, 2, 3)
 
 KongKind = Literal["exposed", "added", "concealed"]
 TransferReason = Literal["win", "kong", "piao", "follow_dealer", "draw", "escape", "false_win"]
@@ -162,3 +168,124 @@ class Score:
     def house(self) -> int:
         """What the house has taken."""
         return -sum(self.net)
+
+
+def score(rule_set: RuleSet, options: Mapping[str, object], finished: FinishedHand) -> Score:
+    """What a finished hand pays.
+
+    Raises InvalidOption; InvalidHand for tiles that four seats cannot hold; IllegalWin for a win
+    that is none (NOT_A_WIN), that the rule set does not allow (WIN_NOT_ALLOWED), or that cannot
+    have come about (INVALID_END). Each names the field, such as `seats[0].concealed`.
+    """
+    complete = rule_set.complete(options)
+    _check_seats(rule_set, complete, finished)
+    end = finished.end
+    match end:
+        case Win():
+            _check_win(rule_set, complete, finished, end)
+        case Escape() if end.seat not in SEATS:
+            raise IllegalWin("INVALID_END", f"there is no seat {end.seat}", "end.seat")
+        case Dissolved():
+            return Score()
+    return rule_set.score(complete, finished)
+
+
+def _check_seats(rule_set: RuleSet, options: Options, finished: FinishedHand) -> None:
+    if finished.dealer not in SEATS:
+        raise InvalidHand("INVALID_SEAT", f"there is no seat {finished.dealer}", "dealer")
+    if len(finished.seats) != len(SEATS):
+        raise InvalidHand("WRONG_SEAT_COUNT", "a hand has four seats", "seats")
+    held = [0] * PLAY_KINDS
+    for number, seat in enumerate(finished.seats):
+        where = f"seats[{number}]"
+        if len(seat.melds) > 4:
+            raise InvalidHand("WRONG_TILE_COUNT", "more than four melds", f"{where}.melds")
+        if seat.concealed is not None:
+            try:
+                Hand(seat.concealed, seat.melds)
+            except InvalidHand as error:
+                raise InvalidHand(error.reason, error.message, f"{where}.concealed") from None
+        if seat.declared not in ("", *rule_set.declares):
+            raise InvalidHand("UNKNOWN_DECLARATION", seat.declared, f"{where}.declared")
+        if seat.piao not in (rule_set.piao_choices(options) or (0,)):
+            raise InvalidHand("INVALID_PIAO", f"{seat.piao} cannot be chosen", f"{where}.piao")
+        for tile in _tiles_of(seat):
+            held[tile] += 1
+    if isinstance(finished.end, Win) and 0 <= finished.end.tile < PLAY_KINDS:
+        held[finished.end.tile] += 1
+    for tile, copies in enumerate(held):
+        if copies > COPIES:
+            message = f"{copies} copies of {name(tile)}; there are four"
+            raise InvalidHand("FIFTH_COPY", message, "seats")
+
+
+def _tiles_of(seat: SeatEnd) -> Iterator[int]:
+    yield from seat.concealed or ()
+    for meld in seat.melds:
+        yield from meld.tiles
+
+
+def _check_win(rule_set: RuleSet, options: Options, finished: FinishedHand, end: Win) -> None:
+    _check_moment(rule_set, finished, end)
+    for winner in end.winners:
+        seat = finished.seats[winner]
+        where = f"seats[{winner}].concealed"
+        if seat.concealed is None:
+            raise IllegalWin("NOT_A_WIN", "a winner's tiles are not known", where)
+        hand = Hand(seat.concealed, seat.melds)
+        if hand.size != 13:
+            raise IllegalWin("NOT_A_WIN", "13 tiles and the winning tile make a win", where)
+        if not analyze(rule_set, options, hand.plus(end.tile)).wins:
+            raise IllegalWin("NOT_A_WIN", f"no win with {name(end.tile)}", where)
+
+
+def _check_moment(rule_set: RuleSet, finished: FinishedHand, end: Win) -> None:
+    """Refuse a win whose circumstances do not fit together, in the order of its fields."""
+
+    def refuse(message: str, field: str) -> IllegalWin:
+        return IllegalWin("INVALID_END", message, f"end.{field}")
+
+    winners = set(end.winners)
+    if not winners or len(winners) < len(end.winners) or not winners <= set(SEATS):
+        raise refuse("winners are one or more different seats", "winners")
+    if len(winners) > 1 and (end.by == "self_draw" or not rule_set.calls.several_winners):
+        raise IllegalWin("WIN_NOT_ALLOWED", "one seat wins", "end.winners")
+    if not 0 <= end.tile < PLAY_KINDS:
+        raise refuse("no hand is won on this tile", "tile")
+    kinds = {meld.kind for winner in winners for meld in finished.seats[winner].melds}
+    if end.by == "self_draw":
+        if end.source is not None:
+            raise refuse("a tile drawn by the winner comes from no seat", "source")
+    else:
+        if end.source not in SEATS or end.source in winners:
+            raise refuse("the tile comes from one of the losers", "source")
+        pongs = [m.first for m in finished.seats[end.source].melds if m.kind is MeldKind.PONG]
+        if end.by == "rob_kong" and end.tile not in pongs:
+            raise refuse("only a tile added to a pong can be robbed", "by")
+    if end.after_kong is not None and (
+        end.by != "self_draw" or MeldKind(f"{end.after_kong}_kong") not in kinds
+    ):
+        raise refuse("a kong's replacement is drawn by the winner who made it", "after_kong")
+    if end.kong_source is not None and (
+        end.after_kong != "exposed" or end.kong_source not in SEATS or end.kong_source in winners
+    ):
+        raise refuse("only an exposed kong comes from another seat", "kong_source")
+    if end.discard_after_kong and (
+        end.by != "discard"
+        or not any(meld.is_kong for meld in finished.seats[end.source or 0].melds)
+    ):
+        raise refuse("the discarder has made no kong", "discard_after_kong")
+    if end.on_deal and (
+        end.by != "self_draw" or winners != {finished.dealer} or kinds or end.after_kong
+    ):
+        raise refuse("only the dealer wins on the tiles dealt", "on_deal")
+
+
+def from_each_other(target: int, amount: int, reason: TransferReason) -> list[Transfer]:
+    """Each of the three others pays one seat the same amount."""
+    return [Transfer(seat, target, amount, reason) for seat in SEATS if seat != target]
+
+
+def to_each_other(source: int, amount: int, reason: TransferReason) -> list[Transfer]:
+    """One seat pays each of the three others the same amount."""
+    return [Transfer(source, seat, amount, reason) for seat in SEATS if seat != source]

@@ -1,0 +1,541 @@
+"""One hand of play as a pure state machine.
+
+Commands, the evaluator's answers, the ends of times go in; events, questions and prompts come
+out. Same inputs, same events: there is no clock, no randomness and no logging in here. The
+shell that drives it is this loop::
+
+    play, events = Round.begin(setup)
+    store(events)
+    while not play.ended:
+        for question in play.questions():          # no prompt is open meanwhile
+            send(question)                         # comes back as Analysed or Scored
+        for seat, prompt in play.prompts().items():
+            show(seat, prompt)                     # comes back as Choose, or TimeOut
+        if play.window() is not None:
+            start_timer(play.window())             # comes back as WindowOver
+        command = next_input()
+        try:
+            store(play.step(command))
+        except ActionRefused as refusal:
+            tell(command, refusal)                 # and nothing has changed
+    settle(play.score)
+
+Stored before anyone sees them, the events are all that is needed: `Round.replay(events)` is
+equal to the live machine. Each call of `step` returns what one command brings about, up to the
+point where something from outside is needed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from .actions import (
+    Action,
+    Analysed,
+    AnalyzeQuestion,
+    Choose,
+    Command,
+    Dissolve,
+    Leave,
+    Prompt,
+    PromptKind,
+    Question,
+    Scored,
+    ScoreQuestion,
+    SetTrustee,
+    TimeOut,
+    WindowOver,
+)
+from .errors import ActionRefused, AlreadyAnswered, NotOffered, StaleDecision, WrongSeat
+from .events import (
+    AnalysisKept,
+    Answered,
+    Asked,
+    Called,
+    Dealt,
+    Discarded,
+    DrawOrigin,
+    Drew,
+    Event,
+    HandEnded,
+    HandStarted,
+    KongDeclared,
+    KongDone,
+    KongRobbed,
+    LeaveNoted,
+    PiaoShown,
+    PlayEnded,
+    TimedOut,
+    TrusteeSet,
+    WindowClosed,
+    WinTaken,
+    Withdrawn,
+)
+from .hand import Hand
+from .melds import Meld, MeldKind
+from .ruleset import OptionValue
+from .rulesets import rule_set
+from .scoring import SEATS, Dissolved, Draw, Escape, Score, Win
+from .state import KONG_KINDS, Claimable, RoundState
+from .wall import DEALT, dealt_indices
+
+TURNS_RUN_OUT_TO_TRUSTEE = 3
+"""Turns in a row that run out before the table plays for the seat (rules/README)."""
+
+_RANK = {"win": 3, "kong": 2, "pong": 2, "chi": 1, "pass": 0}
+"""Precedence of claims."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandSetup:
+    """What a hand begins with."""
+
+    rule_set_id: str
+    revision: int
+    options: Mapping[str, OptionValue]
+    """Complete, as `RuleSet.complete` returns them."""
+    hand_number: int
+    dealer: int
+    dice: tuple[int, ...]
+    wall: tuple[int, ...]
+    """The shuffled tiles, index 0 drawn first."""
+    trustees: tuple[bool, ...] = (False, False, False, False)
+    run_outs: tuple[int, ...] = (0, 0, 0, 0)
+    """Turns in a row that each seat has let run out in earlier hands (`Round.run_outs`)."""
+    drawn_hands_before: int = 0
+
+
+class Round(RoundState):
+    """One hand of play."""
+
+    __slots__ = ()
+
+    @classmethod
+    def begin(cls, setup: HandSetup) -> tuple[Round, list[Event]]:
+        """Start a hand: the machine, and its first events.
+
+        Raises UnknownRuleSet or UnknownRevision, and ValueError for a wall that is not the rule
+        set's or a dealer that is no seat.
+        """
+        rules = rule_set(setup.rule_set_id, setup.revision)
+        if sorted(setup.wall) != sorted(rules.wall_tiles):
+            raise ValueError(f"these are not the tiles of {rules.id}")
+        if setup.dealer not in SEATS:
+            raise ValueError(f"there is no seat {setup.dealer}")
+        first = HandStarted(
+            rule_set=rules.id,
+            revision=rules.revision,
+            options=rules.complete(setup.options),
+            hand_number=setup.hand_number,
+            dealer=setup.dealer,
+            dice=tuple(setup.dice),
+            wall=tuple(setup.wall),
+            trustees=tuple(setup.trustees),
+            run_outs=tuple(setup.run_outs),
+            drawn_hands_before=setup.drawn_hands_before,
+        )
+        play = cls.started(first)
+        return play, [first, *play._go_on()]
+
+    @classmethod
+    def replay(cls, events: Iterable[Event]) -> Round:
+        """The machine that has told these events, equal to the live one."""
+        rest = iter(events)
+        first = next(rest)
+        if not isinstance(first, HandStarted):
+            raise ValueError("a hand's first event is HandStarted")
+        play = cls.started(first)
+        for event in rest:
+            play.apply(event)
+        return play
+
+    # What is asked for.
+
+    def questions(self) -> tuple[Question, ...]:
+        """Unanswered questions to the evaluator; the same until they are answered."""
+        if self.score_question is not None:
+            return (ScoreQuestion(self.score_question, self.finished),)
+        return tuple(
+            AnalyzeQuestion(number, seat, self._hand(seat)) for number, seat in self.pending.items()
+        )
+
+    def prompts(self) -> dict[int, Prompt]:
+        """The open decision of each seat that is asked; for that seat alone."""
+        return {
+            number: seat.prompt for number, seat in enumerate(self.seats) if seat.prompt is not None
+        }
+
+    def window(self) -> int | None:
+        """The open claim window: after every discard and every added kong."""
+        return self.open_window
+
+    @property
+    def result(self) -> Score | None:
+        """What the hand paid, once it has ended."""
+        return self.score
+
+    @property
+    def run_outs(self) -> tuple[int, ...]:
+        """Turns in a row that each seat has let run out, for the next hand's setup."""
+        return tuple(seat.run_outs for seat in self.seats)
+
+    @property
+    def trustees(self) -> tuple[bool, ...]:
+        """Which seats the table plays for."""
+        return tuple(seat.trustee for seat in self.seats)
+
+    def _hand(self, seat: int) -> Hand:
+        return Hand(tuple(self.seats[seat].concealed), tuple(self.seats[seat].melds))
+
+    # What is done.
+
+    def step(self, command: Command) -> list[Event]:
+        """Do what a command asks for, and all that follows without more from outside.
+
+        Raises ActionRefused for a player's answer that cannot be taken, with nothing changed.
+        What the shell brings too late (a time-out of a decision answered before, an answer to a
+        question that is void) changes nothing and returns no events.
+        """
+        events: list[Event] = []
+        for event in _COMMANDS[type(command)](self, command):
+            self.apply(event)
+            events.append(event)
+        if events:
+            events += self._go_on()
+        return events
+
+    def _go_on(self) -> list[Event]:
+        told: list[Event] = []
+        while events := self._next():
+            for event in events:
+                self.apply(event)
+            told += events
+        return told
+
+    def _next(self) -> list[Event]:
+        """What happens now by itself; empty when something from outside is needed."""
+        if self.to_ask:
+            return [self._ask(next(iter(self.to_ask)))]
+        match self.stage:
+            case "piao":
+                if all(seat.piao is not None for seat in self.seats):
+                    return [PiaoShown(tuple(seat.piao or 0 for seat in self.seats))]
+            case "deal":
+                return [self._deal()]
+            case "turn":
+                if self.seats[self.turn].prompt is None:
+                    return self._played_by_table(self.turn)
+            case "window":
+                return self._resolve_claims()
+            case "replace":
+                if self.leavers:
+                    return [PlayEnded(Escape(self._first_leaver()))]
+                return [self._draw(self.turn, "back")]
+            case "dealt_out":
+                return self._resolve_dealt_out()
+            case "scoring":
+                if isinstance(self.end, Dissolved):
+                    return [self._hand_end(Score())]
+        return []
+
+    def _ask(self, number: int) -> Event:
+        seat = self.seats[number]
+        if seat.trustee and self.stage != "turn":
+            # Its first action is to win where it has declared, no piao before the deal.
+            return Answered(number, 0, self.to_ask[number][0])
+        kinds: dict[str, PromptKind] = {"piao": "piao", "turn": "turn", "window": "claim"}
+        return Asked(number, seat.decisions + 1, kinds.get(self.stage, "dealt_out"))
+
+    def _deal(self) -> Dealt:
+        hands = dealt_indices(self.dealer)
+        return Dealt(
+            tuple(tuple(sorted(self.wall[index] for index in indices)) for indices in hands),
+            self.wall[DEALT - 1],
+        )
+
+    def _draw(self, seat: int, origin: DrawOrigin) -> Drew:
+        wall = self.wall_count
+        index = self.rule_set.wall.replacement(wall) if origin == "back" else wall.front
+        return Drew(seat, self.wall[index], origin)
+
+    # A turn.
+
+    def _played_by_table(self, number: int) -> list[Event]:
+        """A turn played by the table: for a trustee, a locked seat, a turn that ran out."""
+        seat = self.seats[number]
+        analysis = seat.analysis
+        if analysis is None:
+            raise ValueError("nothing is known of the hand yet")
+        may_win = self.rule_set.calls.may_win(self.options, seat, "self_draw")
+        if seat.drawn is not None and seat.declared and analysis.wins and may_win:
+            return [self._self_draw(number)]
+        permitted = [
+            tile
+            for tile in seat.concealed
+            if self.rule_set.calls.may_discard(self.options, seat, tile)
+        ]
+        tile = seat.drawn if seat.drawn in permitted else permitted[-1]
+        return [Discarded(number, tile, "")]
+
+    def _acted(self, number: int, action: Action) -> list[Event]:
+        """What a seat's action in its own turn brings about."""
+        match action.kind:
+            case "win":
+                return [self._self_draw(number)]
+            case "kong":
+                kind, tile = cast(MeldKind, action.meld), cast(int, action.tile)
+                declared = KongDeclared(number, tile, kind, action.declare)
+                if kind is MeldKind.CONCEALED_KONG:
+                    return [declared, KongDone(number, tile, kind)]
+                return [declared]
+            case "pass":
+                # A locked seat discards what it drew.
+                return [Discarded(number, cast(int, self.seats[number].drawn), "")]
+            case _:
+                return [Discarded(number, cast(int, action.tile), action.declare)]
+
+    def _self_draw(self, number: int) -> WinTaken:
+        kong = self.last_kong
+        return WinTaken(
+            Win(
+                winners=(number,),
+                tile=cast(int, self.seats[number].drawn),
+                by="self_draw",
+                after_kong=KONG_KINDS[kong.kind] if kong else None,
+                kong_source=kong.source if kong else None,
+                on_deal=self.origin == "deal",
+            )
+        )
+
+    # Claims.
+
+    def _resolve_claims(self) -> list[Event]:
+        """Settle the claims once no answer still out could outrank the best one given."""
+        table = cast(Claimable, self.claimable)
+        if self.open_window is not None:
+            return []
+        order = [(table.seat + step) % 4 for step in (1, 2, 3)]
+        best = self._best_claim(order)
+        if any(self._could_outrank(seat, best, order) for seat in order):
+            return []
+        withdrawn: list[Event] = [
+            Withdrawn(seat, prompt.decision) for seat, prompt in self.prompts().items()
+        ]
+        if best is not None and self.claims[best].kind == "win":
+            robbed = [KongRobbed(table.seat, table.tile)] if table.is_kong else []
+            return [*withdrawn, *robbed, self._claimed_win(table, best, order)]
+        if table.is_kong:
+            return [*withdrawn, KongDone(table.seat, table.tile, MeldKind.ADDED_KONG)]
+        if self.leavers:
+            return [*withdrawn, PlayEnded(Escape(self._first_leaver()))]
+        if best is not None:
+            return [*withdrawn, Called(best, _meld(self.claims[best], table))]
+        return [*withdrawn, *self._next_draw((table.seat + 1) % 4)]
+
+    def _best_claim(self, order: list[int]) -> int | None:
+        given = [seat for seat in order if seat in self.claims]
+        return max(given, key=lambda seat: _RANK[self.claims[seat].kind], default=None)
+
+    def _could_outrank(self, seat: int, best: int | None, order: list[int]) -> bool:
+        prompt = self.seats[seat].prompt
+        if prompt is None:
+            return False
+        could = max(_RANK[action.kind] for action in prompt.actions)
+        if self.leavers and could < _RANK["win"]:
+            # The hand ends unless it is won.
+            return False
+        if best is None:
+            return True
+        given = _RANK[self.claims[best].kind]
+        if could == given == _RANK["win"] and self.rule_set.calls.several_winners:
+            return True
+        return (could, -order.index(seat)) > (given, -order.index(best))
+
+    def _claimed_win(self, table: Claimable, best: int, order: list[int]) -> WinTaken:
+        winners = [best]
+        if self.rule_set.calls.several_winners:
+            winners = [s for s in order if s in self.claims and self.claims[s].kind == "win"]
+        return WinTaken(
+            Win(
+                winners=tuple(winners),
+                tile=table.tile,
+                by="rob_kong" if table.is_kong else "discard",
+                source=table.seat,
+                discard_after_kong=table.after_kong,
+            )
+        )
+
+    # The end of the wall.
+
+    def _next_draw(self, seat: int) -> list[Event]:
+        policy = self.rule_set.wall
+        drawable = policy.drawable(self.wall_count)
+        if policy.dealt_out and drawable == policy.dealt_out:
+            # 分张: one to each seat before anyone is asked.
+            return [
+                Drew((seat + step) % 4, self.wall[self.front + step], "dealt_out")
+                for step in range(policy.dealt_out)
+            ]
+        if drawable <= 0:
+            return [PlayEnded(Draw())]
+        return [self._draw(seat, "front")]
+
+    def _resolve_dealt_out(self) -> list[Event]:
+        """The first in dealing order that takes it wins by self-draw."""
+        for number in self.dealt_out:
+            if self.seats[number].prompt is not None:
+                return []
+            if number in self.claims:
+                withdrawn: list[Event] = [
+                    Withdrawn(seat, prompt.decision) for seat, prompt in self.prompts().items()
+                ]
+                return [*withdrawn, self._self_draw(number)]
+        if self.leavers:
+            return [PlayEnded(Escape(self._first_leaver()))]
+        return [PlayEnded(Draw())]
+
+    def _hand_end(self, score: Score) -> HandEnded:
+        winners = self.end.winners if isinstance(self.end, Win) else ()
+        return HandEnded(
+            end=cast(Any, self.end),
+            hands=tuple(self.shown(seat, seat in winners) for seat in SEATS),
+            melds=tuple(tuple(seat.melds) for seat in self.seats),
+            score=score,
+        )
+
+    # The commands: what each brings about at once.
+
+    def _choose(self, command: Choose) -> list[Event]:
+        if command.seat not in SEATS:
+            raise WrongSeat("NO_SUCH_SEAT", f"there is no seat {command.seat}", "seat")
+        seat = self.seats[command.seat]
+        before = seat.answers.get(command.decision)
+        if before == command.action:
+            raise AlreadyAnswered("ALREADY_ANSWERED", "this answer has been taken", "decision")
+        if before is not None or 0 < command.decision < seat.decisions:
+            raise StaleDecision("STALE_DECISION", "this decision is past", "decision")
+        if seat.prompt is None:
+            if command.decision == seat.decisions > 0:
+                raise StaleDecision("STALE_DECISION", "this decision is past", "decision")
+            raise WrongSeat("NOT_ASKED", f"seat {command.seat} is not asked now", "seat")
+        if seat.prompt.decision != command.decision:
+            raise StaleDecision("STALE_DECISION", "no such decision is open", "decision")
+        if command.action not in seat.prompt.actions:
+            raise NotOffered("NOT_OFFERED", "this action is not among those offered", "action")
+        answered = Answered(command.seat, command.decision, command.action)
+        if seat.prompt.kind == "turn":
+            return [answered, *self._acted(command.seat, command.action)]
+        return [answered]
+
+    def _time_out(self, command: TimeOut) -> list[Event]:
+        seat = self.seats[command.seat]
+        prompt = seat.prompt
+        if prompt is None or prompt.decision != command.decision:
+            return []
+        events: list[Event] = [TimedOut(command.seat, command.decision)]
+        match prompt.kind:
+            case "turn":
+                if seat.run_outs + 1 >= TURNS_RUN_OUT_TO_TRUSTEE:
+                    events.append(TrusteeSet(command.seat, True, "timeouts"))
+            case "piao":
+                # No answer is no piao.
+                events.append(Answered(command.seat, 0, prompt.actions[0]))
+            case "dealt_out" if seat.declared:
+                # Played as a trustee's: it has declared and can win.
+                events.append(Answered(command.seat, 0, prompt.actions[0]))
+            case "claim" | "dealt_out":
+                pass  # A claim that runs out is a pass, and does not count.
+        return events
+
+    def _window_over(self, command: WindowOver) -> list[Event]:
+        return [WindowClosed(command.window)] if command.window == self.open_window else []
+
+    def _analysed(self, command: Analysed) -> list[Event]:
+        if command.question > self.asked:
+            raise ActionRefused("UNKNOWN_QUESTION", "no such question was asked", "question")
+        seat = self.pending.get(command.question)
+        return [] if seat is None else [AnalysisKept(command.question, seat, command.analysis)]
+
+    def _scored(self, command: Scored) -> list[Event]:
+        if command.question > self.asked:
+            raise ActionRefused("UNKNOWN_QUESTION", "no such question was asked", "question")
+        return [self._hand_end(command.score)] if command.question == self.score_question else []
+
+    def _set_trustee(self, command: SetTrustee) -> list[Event]:
+        seat = self.seats[command.seat]
+        if self.ended or seat.trustee == command.on:
+            return []
+        events: list[Event] = [TrusteeSet(command.seat, command.on, command.reason)]
+        prompt = seat.prompt
+        if not command.on or prompt is None:
+            return events
+        events.append(Withdrawn(command.seat, prompt.decision))
+        if prompt.kind == "piao" or (
+            prompt.kind != "turn" and seat.declared and prompt.actions[0].kind == "win"
+        ):
+            events.append(Answered(command.seat, 0, prompt.actions[0]))
+        return events
+
+    def _leave(self, command: Leave) -> list[Event]:
+        if self.end is not None or command.seat in self.leavers:
+            return []
+        if self._win_is_pending(command.seat):
+            own = self.seats[command.seat].prompt
+            withdrawn: list[Event] = [Withdrawn(command.seat, own.decision)] if own else []
+            return [*withdrawn, LeaveNoted(command.seat)]
+        kong = self.pending_kong
+        return [
+            *self._withdraw_all(),
+            # Nobody can rob it any more: it lies, and is paid.
+            *([KongDone(kong.seat, kong.tile, kong.kind)] if kong else []),
+            PlayEnded(Escape(command.seat)),
+        ]
+
+    def _win_is_pending(self, leaver: int) -> bool:
+        """A claim to win is given or may still be given (rules/README, Leaving)."""
+        if self.dealt_out:
+            return True
+        if any(claim.kind == "win" for claim in self.claims.values()):
+            return True
+        return self.stage == "window" and any(
+            action.kind == "win"
+            for seat, prompt in self.prompts().items()
+            if seat != leaver
+            for action in prompt.actions
+        )
+
+    def _first_leaver(self) -> int:
+        return min(self.leavers, key=lambda seat: (seat - self.dealer) % 4)
+
+    def _dissolve(self, command: Dissolve) -> list[Event]:
+        if self.end is not None:
+            return []
+        return [*self._withdraw_all(), PlayEnded(Dissolved(command.reason))]
+
+    def _withdraw_all(self) -> list[Event]:
+        return [Withdrawn(seat, prompt.decision) for seat, prompt in self.prompts().items()]
+
+
+def _meld(action: Action, table: Claimable) -> Meld:
+    tile = table.tile
+    match action.kind:
+        case "chi":
+            return Meld(MeldKind.CHI, (*action.tiles, tile), table.seat, tile)
+        case "pong":
+            return Meld(MeldKind.PONG, (tile,) * 3, table.seat, tile)
+        case _:
+            return Meld(MeldKind.EXPOSED_KONG, (tile,) * 4, table.seat, tile)
+
+
+_COMMANDS: dict[type[Command], Any] = {
+    Choose: Round._choose,
+    TimeOut: Round._time_out,
+    WindowOver: Round._window_over,
+    Analysed: Round._analysed,
+    Scored: Round._scored,
+    SetTrustee: Round._set_trustee,
+    Leave: Round._leave,
+    Dissolve: Round._dissolve,
+}
