@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/suite
 
-.PHONY: help setup run demo test test-system test-slow check protos format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow check protos docs format bench locks dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -40,10 +40,14 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/buf lint
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
+	$(BIN)/python tools/settingsdoc.py --check
 
 protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
 	.venv-protos/bin/python tools/stubs.py
 	$(BIN)/python tools/protodoc.py
+
+docs: protos ## Generate docs/settings.md from the services besides
+	$(BIN)/python tools/settingsdoc.py
 
 format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .

@@ -1,0 +1,45 @@
+"""Render docs/settings.md from the settings of the services, or check that it is fresh.
+
+    python tools/settingsdoc.py [--check]
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from fangcheng_kit import Settings
+from fangcheng_kit.settings import reference
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "settings.md"
+SERVICES = ("evaluation", "table", "matchmaking", "wallet")
+NOTE = "<!-- Generated from the services' settings.py by `make docs`; change it there. -->\n\n"
+
+
+def settings_of(service: str) -> type[Settings]:
+    """The one class of settings that a service declares."""
+    module = importlib.import_module(f"fangcheng_{service}.settings")
+    (found,) = (
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Settings)
+        and value.__module__ == module.__name__
+    )
+    return found
+
+
+def main(check: bool) -> None:
+    """Write the page, or with ``check`` fail where it is not what would be written."""
+    page = NOTE + reference({service: settings_of(service) for service in SERVICES})
+    if not check:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(page)
+    elif not PAGE.exists() or PAGE.read_text() != page:
+        raise SystemExit(f"{PAGE.relative_to(ROOT)} is not fresh: run `make docs`")
+
+
+if __name__ == "__main__":
+    main(check="--check" in sys.argv[1:])
