@@ -5,10 +5,11 @@ Labels are the names in the contract and status codes: never a player, a table o
 
 from __future__ import annotations
 
+import socket
 import threading
 from dataclasses import dataclass
-from types import TracebackType
-from wsgiref.simple_server import WSGIServer
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import grpc
 from prometheus_client import (
@@ -18,7 +19,7 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
-    start_http_server,
+    make_wsgi_app,
 )
 
 from fangcheng_kit.contract import Method
@@ -28,6 +29,8 @@ BUCKETS_SECONDS = (
     *(0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0, 3600.0),
 )
 """From quick calls to streams that live for hours."""
+
+_NOTICES_STOP_SECONDS = 0.05
 
 
 def new_registry() -> CollectorRegistry:
@@ -100,27 +103,39 @@ class MethodMetrics:
         self._seconds.observe(seconds)
 
 
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Silent(WSGIRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None:
+        """A scrape every few seconds is no news."""
+
+
 class MetricsEndpoint:
     """Serves a registry under ``/metrics`` from a thread of its own."""
 
     def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
         """Raises ``OSError`` where the address cannot be had."""
-        server: WSGIServer
-        thread: threading.Thread
-        server, thread = start_http_server(port, host, registry)
-        self._server = server
-        self._thread = thread
-        self.port: int = server.server_port
+        kind = _Server6 if ":" in host else _Server
+        self._server = make_server(host, port, make_wsgi_app(registry), kind, _Silent)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever,
+            kwargs={"poll_interval": _NOTICES_STOP_SECONDS},
+            name="metrics",
+            daemon=True,
+        )
+        self._thread.start()
+        self.port: int = self._server.server_port
 
     def __enter__(self) -> MetricsEndpoint:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
