@@ -23,9 +23,6 @@ service turns each into a status of its own, in one place.
         └── AlreadyAnswered    the seat has answered this decision
 """
 
-# The names say what went wrong, as the field's own exceptions do, not that it is an error.
-# ruff: noqa: N818
-
 from __future__ import annotations
 
 

@@ -26,10 +26,11 @@ What a rule set gives is a `Hot`:
 ``fan(hand: HandBits, reading: ReadingBits) -> int``
     The fan of each item in four bits, item *i* of ``items`` at bit *4i*: all that counts
     against every loser by the hand alone. `FLAT` (fifteen) stands for a fixed amount.
+``pack_options(options) -> int``
+    The options that change either, as the integer that they see in ``hand.options``.
 
-Both see the hand with its winning tile (``hand.won``) and the table's options that matter
-(``hand.options``, an integer that the rule set lays out for itself). They may call the
-functions of `facts`, and no others.
+Both see the hand with its winning tile (``hand.won``). They may call the functions of
+`facts`, and no others.
 """
 
 from __future__ import annotations

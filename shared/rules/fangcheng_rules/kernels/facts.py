@@ -6,7 +6,7 @@ counted in 21 fields of three bits: field *7 * suit + rank - 1* of the lowest ti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .speed import count_bits, inner
@@ -82,6 +82,11 @@ class ReadingBits(NamedTuple):
     """Sequences, counted in fields."""
 
 
+def no_options(options: Mapping[str, object]) -> int:
+    """For a rule set of which no option changes conditions or fan."""
+    return 0
+
+
 class Hot(NamedTuple):
     """What a rule set gives the kernels; see the package's page."""
 
@@ -90,6 +95,7 @@ class Hot(NamedTuple):
     items: tuple[str, ...]
     allows: Callable[[HandBits, ReadingBits], Any]
     fan: Callable[[HandBits, ReadingBits], Any]
+    pack_options: Callable[[Mapping[str, Any]], int] = no_options
 
 
 @inner

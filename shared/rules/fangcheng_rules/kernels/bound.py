@@ -1,0 +1,211 @@
+"""The hot functions of one rule set, and the way to call them from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..melds import Meld, MeldKind
+from ..tiles import Kind
+from . import speed, tables, templates
+from .facts import FLAT, NO_KIND, Hot
+
+_MELD_CODES = {
+    MeldKind.CHI: templates.CHI << 6,
+    MeldKind.PONG: templates.PONG << 6,
+    MeldKind.EXPOSED_KONG: templates.OPEN_KONG << 6,
+    MeldKind.ADDED_KONG: templates.OPEN_KONG << 6,
+    MeldKind.CONCEALED_KONG: templates.CONCEALED_KONG << 6,
+}
+
+
+class FoundReading(NamedTuple):
+    """A reading of a winning hand as integers (see `facts`), and its fan items."""
+
+    shape: int
+    pair: int
+    triplets: int
+    sequences: int
+    items: int
+
+
+class Kernels:
+    """The hot functions of one rule set.
+
+    Tiles are given sorted, with melds apart; nothing is checked (a `Hand` is). Masks have bit
+    *k* for kind *k*. Fan items come as one integer; `item_fan` takes it apart.
+    """
+
+    def __init__(self, hot: Hot) -> None:
+        self.hot = hot
+        table = tables.load()
+        # Compiled code wants an array; interpreted, a memoryview is ten times quicker to read.
+        self._table: Any = table if speed.COMPILED else memoryview(table)  # type: ignore[arg-type]
+        self._functions = _copies(hot, tables.layout(table))
+
+    def readings(
+        self,
+        concealed: Iterable[Kind],
+        melds: Iterable[Meld],
+        won: Kind | None = None,
+        *,
+        claimed: bool = False,
+        options: int = 0,
+    ) -> list[FoundReading]:
+        """The readings of fourteen tiles that win; none: no win.
+
+        `won` is the winning tile, among the concealed ones; `claimed` if another discarded it.
+        """
+        out = _zeros(templates.READING_WORDS * templates.MOST_READINGS)
+        found = self._functions["readings"](
+            self._table,
+            bytes(concealed),
+            melds_as_bytes(melds),
+            NO_KIND if won is None else won,
+            int(claimed),
+            options,
+            out,
+        )
+        words = _plain(out)
+        size = templates.READING_WORDS
+        return [FoundReading(*words[size * i : size * (i + 1)]) for i in range(found)]
+
+    def best(
+        self,
+        concealed: Iterable[Kind],
+        melds: Iterable[Meld],
+        won: Kind | None = None,
+        *,
+        claimed: bool = False,
+        options: int = 0,
+    ) -> int | None:
+        """The fan items of the reading that is worth most by the hand alone; None: no win."""
+        won_kind = NO_KIND if won is None else won
+        tiles, laid = bytes(concealed), melds_as_bytes(melds)
+        items: int = self._functions["best"](
+            self._table, tiles, laid, won_kind, int(claimed), options
+        )
+        return None if items < 0 else items
+
+    def waits(
+        self, concealed: Iterable[Kind], melds: Iterable[Meld], options: int = 0
+    ) -> dict[Kind, int]:
+        """The legal waits of thirteen tiles, each with its fan items on a discard."""
+        out = _zeros(34)
+        mask = self._functions["waits"](
+            self._table, bytes(concealed), melds_as_bytes(melds), options, out
+        )
+        if not mask:
+            return {}
+        items = _plain(out)
+        return {kind: items[kind] for kind in kinds_in(mask)}
+
+    def discards(
+        self, concealed: Iterable[Kind], melds: Iterable[Meld], options: int = 0
+    ) -> dict[Kind, int]:
+        """The discards that leave fourteen tiles waiting, each with the mask of its waits."""
+        out = _zeros(34)
+        mask = self._functions["discards"](
+            self._table, bytes(concealed), melds_as_bytes(melds), options, out
+        )
+        if not mask:
+            return {}
+        waits = _plain(out)
+        return {kind: waits[kind] for kind in kinds_in(mask)}
+
+    def shanten(self, concealed: Iterable[Kind], melds: Iterable[Meld]) -> int:
+        """Shanten of thirteen or fourteen tiles by shape alone; -1: a complete shape."""
+        found: int = self._functions["shanten_of"](
+            self._table, bytes(concealed), melds_as_bytes(melds)
+        )
+        return found
+
+    def progress(self, concealed: Iterable[Kind], melds: Iterable[Meld]) -> tuple[int, int]:
+        """Shanten of thirteen tiles, and the mask of the kinds that lower it."""
+        found = self._functions["progress"](self._table, bytes(concealed), melds_as_bytes(melds))
+        return (found & 15) - 1, found >> 4
+
+    def discard_progress(
+        self, concealed: Iterable[Kind], melds: Iterable[Meld]
+    ) -> dict[Kind, tuple[int, int]]:
+        """Of fourteen tiles: `progress` after each kind's discard."""
+        out = _zeros(34)
+        tiles = bytes(concealed)
+        self._functions["discard_progress"](self._table, tiles, melds_as_bytes(melds), out)
+        found = _plain(out)
+        return {kind: ((found[kind] & 15) - 1, found[kind] >> 4) for kind in sorted({*tiles})}
+
+    def item_fan(self, items: int) -> dict[str, int]:
+        """Fan by item, those that count; 0 for an item that stands for a fixed amount."""
+        counted = {}
+        for place, item in enumerate(self.hot.items):
+            fan = items >> (4 * place) & 15
+            if fan:
+                counted[item] = 0 if fan == FLAT else fan
+        return counted
+
+
+_bound: dict[str, Kernels] = {}
+
+
+def bind(hot: Hot) -> Kernels:
+    """The kernels of a rule set, made when first asked for.
+
+    Raises `ValueError` for another rule set with an id that has been bound: on disk the one
+    would load the machine code of the other.
+    """
+    kernels = _bound.get(hot.id)
+    if kernels is None:
+        kernels = _bound[hot.id] = Kernels(hot)
+    elif kernels.hot is not hot:
+        raise ValueError(f"two rule sets with the id {hot.id}")
+    return kernels
+
+
+def kinds_in(mask: int) -> Iterator[Kind]:
+    """The kinds of a mask, ascending."""
+    while mask:
+        bit = mask & -mask
+        yield bit.bit_length() - 1
+        mask ^= bit
+
+
+def melds_as_bytes(melds: Iterable[Meld]) -> bytes:
+    """A byte for each meld: how it was laid down, and its lowest tile."""
+    return bytes(_MELD_CODES[meld.kind] | meld.first for meld in melds)
+
+
+def _copies(hot: Hot, places: tables.Layout) -> dict[str, Callable[..., Any]]:
+    """Copies of the templates in which the free names are this rule set's."""
+    if len(hot.items) > 15:
+        raise ValueError(f"{hot.id} has {len(hot.items)} fan items by the hand alone; 15 fit")
+    space = {**vars(templates), **places._asdict(), "SHAPES": hot.shapes}
+    for name in ("allows", "fan"):
+        space[name] = speed.inner(_copy(getattr(hot, name), hot.id, None))
+    for is_entry, template in templates.TEMPLATES:
+        copy = _copy(template, hot.id, space)
+        space[template.__name__] = speed.entry(copy) if is_entry else speed.inner(copy)
+    return {f.__name__: space[f.__name__] for is_entry, f in templates.TEMPLATES if is_entry}
+
+
+def _copy(function: Any, rule_set: str, space: dict[str, Any] | None) -> Callable[..., Any]:
+    copy = FunctionType(
+        function.__code__,
+        function.__globals__ if space is None else space,
+        function.__name__,
+    )
+    # The name under which machine code is kept; the sets' must differ.
+    copy.__qualname__ = f"{function.__name__}-{rule_set}"
+    return copy
+
+
+def _zeros(size: int) -> Any:
+    return np.zeros(size, np.int64) if speed.COMPILED else [0] * size
+
+
+def _plain(out: Any) -> list[int]:
+    words: list[int] = out.tolist() if speed.COMPILED else out
+    return words

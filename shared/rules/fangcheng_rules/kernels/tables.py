@@ -1,0 +1,229 @@
+"""The tables of the kernels: per suit, what it is and what it lacks.
+
+All of them are one flat array of 32-bit integers, so that one argument carries them:
+
+==========  ==========================================================================
+`HEADER`    where the other parts begin, and small lists
+`ROWS`      two words for each key of a suit (see `waits_word` below); first the 5**9
+            keys of a numbered suit, then the 5**7 of the honours
+`SPLITS`    two words for each reading of a complete suit
+`WALKS`     the shanten walks of suits that have melds, 15 words a state
+`MERGE`     the class of two suits together, by the classes of either
+`FINAL`     the hand's distance, by the classes of two and two suits
+==========  ==========================================================================
+
+A *key* has a base-5 digit for each rank, the first rank's lowest: how many are concealed. A
+suit's *row* is its key, for honours 5**9 more; a tile more or less moves the row by a power of 5.
+
+First word of a row: bits 0-8, the ranks that would make it complete; bit 9, whether it is
+complete with a pair; bits 10-12, how many readings it has as it is (0: it is not complete); from
+bit 13, the first of them among the splits. Second word: the class of its distances, for a hand
+with whatever melds, none of them in this suit.
+
+First word of a split: bits 0-8, triplets; bits 9-12, the pair's rank (from 1; 0: none). Second
+word: sequences, in seven fields of three bits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .distances import SYMBOLS, SYMBOLS_FOR_LAID, Bytes, Ints, Walk, together, walk
+from .speed import cache_folder, digest_of
+
+Table = npt.NDArray[np.int32]
+
+KEYS = 5**9
+HONOUR_KEYS = 5**7
+
+# The header's parts.
+MAGIC = 0
+PARTS = 1  # where ROWS, SPLITS, WALKS, MERGE, FINAL begin, and how wide MERGE and FINAL are
+STEP = 10  # by how much a tile of each of the 34 kinds moves its suit's row
+SYMBOL = 44  # by copies laid down, the first of a rank's symbols
+START = 50  # by number of melds, the first state of the walk
+HEADER = 64
+
+_MAGIC = 0x66616E67
+
+
+class Layout(NamedTuple):
+    """Where the parts of a table begin."""
+
+    ROWS: int
+    SPLITS: int
+    WALKS: int
+    MERGE: int
+    FINAL: int
+    MERGE_WIDTH: int
+    FINAL_WIDTH: int
+
+
+def layout(table: Table) -> Layout:
+    """The layout that the table's header tells."""
+    return Layout(*(int(word) for word in table[PARTS : PARTS + 7]))
+
+
+@cache
+def load() -> Table:
+    """The table: from its file where there is one, else built (a second) and kept there.
+
+    Read-only either way, for numba takes a read-only array as another type than one that can be
+    written.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return build()
+    here = Path(__file__)
+    file = folder / f"tables-{digest_of(here, here.with_name('distances.py'))}.npy"
+    table = _read(file)
+    if table is None:
+        table = build()
+        _write(file, table)
+    return table
+
+
+def build() -> Table:
+    """The table, made from nothing."""
+    numbers, number_splits = _rows(9, sequences=True, first_split=0)
+    honours, honour_splits = _rows(7, sequences=False, first_split=len(number_splits))
+    plain = walk(0)
+    lone = walk(0, ranks=7, sequences=False)
+    melded = [walk(melds) for melds in range(1, 5)]
+
+    # Classes: equal vectors of whatever walk are one.
+    walks = [plain, lone, *melded]
+    everything = np.concatenate([each.vectors for each in walks])
+    vectors, numbered = np.unique(everything, axis=0, return_inverse=True)
+    classes = np.split(numbered, np.cumsum([len(each.vectors) for each in walks])[:-1])
+    numbers[:, 1] = classes[0][_last_states(plain)]
+    honours[:, 1] = classes[1][_last_states(lone)]
+
+    width = len(vectors)
+    pairs = together(np.repeat(vectors, width, axis=0), np.tile(vectors, (width, 1, 1)))
+    pair_vectors, merge = np.unique(pairs, axis=0, return_inverse=True)
+    pair_width = len(pair_vectors)
+    final = _packed_distances(
+        together(
+            np.repeat(pair_vectors, pair_width, axis=0),
+            np.tile(pair_vectors, (pair_width, 1, 1)),
+        )
+    )
+    # A hand has no melds to walk over where the plain rows do.
+    walk_words, starts = _walk_words(melded, classes[2:])
+
+    parts = [
+        np.concatenate([numbers, honours]).ravel(),
+        np.concatenate([number_splits, honour_splits]).ravel(),
+        walk_words,
+        merge.ravel(),
+        final,
+    ]
+    begins = np.cumsum([HEADER, *(len(part) for part in parts)])
+    header = np.zeros(HEADER, np.int64)
+    header[MAGIC] = _MAGIC
+    header[PARTS : PARTS + 7] = [*begins[:-1], width, pair_width]
+    header[STEP : STEP + 34] = [5 ** (kind % 9) for kind in range(34)]
+    header[SYMBOL : SYMBOL + 5] = SYMBOLS_FOR_LAID
+    header[START : START + 5] = [0, *starts]
+    table = np.concatenate([header, *parts]).astype(np.int32)
+    table.flags.writeable = False
+    return table
+
+
+def _rows(ranks: int, *, sequences: bool, first_split: int) -> tuple[Ints, Ints]:
+    """Rows of all keys of a suit, their class left open, and the splits they point to."""
+    steps = 5 ** np.arange(ranks)
+    blocks = [3 * np.eye(ranks, dtype=np.int64)]
+    words = [np.array([(1 << rank, 0) for rank in range(ranks)])]
+    if sequences:
+        blocks.append(np.array([[int(r <= i < r + 3) for i in range(9)] for r in range(7)]))
+        words.append(np.array([(0, 1 << (3 * rank)) for rank in range(7)]))
+    # Every way to take up to four sets, and to add a pair or none.
+    sets = np.concatenate([*blocks, np.zeros((1, ranks), np.int64)])
+    set_words = np.concatenate([*words, [(0, 0)]])
+    chosen = np.array(list(itertools.combinations_with_replacement(range(len(sets)), 4)))
+    pairs = np.concatenate([np.zeros((1, ranks), np.int64), 2 * np.eye(ranks, dtype=np.int64)])
+    counts = (sets[chosen].sum(axis=1)[:, None] + pairs[None]).reshape(-1, ranks)
+    splits = np.repeat(set_words[chosen].sum(axis=1), ranks + 1, axis=0)
+    pair_ranks = np.tile(np.arange(ranks + 1), len(chosen))
+    splits[:, 0] |= pair_ranks << 9
+    possible = (counts <= 4).all(axis=1)
+    keys, splits, pair_ranks = counts[possible] @ steps, splits[possible], pair_ranks[possible]
+    order = np.argsort(keys, kind="stable")
+    keys, splits, pair_ranks = keys[order], splits[order], pair_ranks[order]
+
+    rows = np.zeros((5**ranks, 2), np.int64)
+    complete, first, readings = np.unique(keys, return_index=True, return_counts=True)
+    with_pair = (pair_ranks[first] > 0).astype(np.int64)
+    rows[complete, 0] = with_pair << 9 | readings << 10 | (first + first_split) << 13
+    for rank in range(ranks):
+        has = complete[complete // steps[rank] % 5 > 0]
+        rows[has - steps[rank], 0] |= 1 << rank
+    return rows, splits
+
+
+def _last_states(way: Walk) -> Ints:
+    """The last state of the walk for every key without melds."""
+    states = np.zeros(1, np.int64)
+    for step in way.steps:
+        # Keys that no hand has (more than fourteen tiles) end in state 0; nobody asks.
+        states = np.concatenate([np.maximum(step[states, held], 0) for held in range(5)])
+    return states
+
+
+def _walk_words(walks: list[Walk], classes: list[Ints]) -> tuple[Ints, list[int]]:
+    """The walks as words, each the place of the next state's words, at last the class."""
+    words: list[Ints] = []
+    starts: list[int] = []
+    size = 0
+    for way, last_classes in zip(walks, classes, strict=True):
+        starts.append(size)
+        for rank, step in enumerate(way.steps):
+            size += step.size
+            last = rank == len(way.steps) - 1
+            target = last_classes[step] if last else size + SYMBOLS * step
+            words.append(np.where(step < 0, 0, target).ravel())
+    return np.concatenate(words), starts
+
+
+def _packed_distances(vectors: Bytes) -> Ints:
+    """The distances with a pair, four bits for each number of sets."""
+    return sum(
+        (vectors[:, sets, 1].astype(np.int64) << (4 * sets) for sets in range(5)),
+        start=np.zeros(len(vectors), np.int64),
+    )
+
+
+def _read(file: Path) -> Table | None:
+    try:
+        table = np.load(file, mmap_mode="r").view(np.ndarray)
+    except (OSError, ValueError, EOFError):
+        return None
+    whole = table.ndim == 1 and table.dtype == np.int32 and len(table) > HEADER
+    if not whole or table[MAGIC] != _MAGIC:
+        return None
+    places = layout(table)
+    return table if len(table) == places.FINAL + places.FINAL_WIDTH**2 else None
+
+
+def _write(file: Path, table: Table) -> None:
+    """Keep the table, whole or not at all; a folder that cannot be written does no harm."""
+    try:
+        handle, name = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            np.save(stream, table)
+        os.replace(name, file)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
