@@ -404,7 +404,9 @@ class Table(_message.Message):
     dealer: _builtins.int
     """The dealer of the hand."""
     endpoint: _builtins.str
-    """Where the owner of the table listens, `host:port`: attend and act there."""
+    """Where the owner of the table listens, `host:port`: attend and act there. Empty in TableOpened,
+    which never changes; GetTable tells it.
+    """
     commitment: _builtins.bytes
     """Commitment to the chain of shuffle secrets, made before any player could act."""
     closed_reason: _builtins.str
@@ -1017,7 +1019,7 @@ class Action(_message.Message):
 
     Examples: `{kind: "discard", tile: 14}`, `{kind: "discard", tile: 14, declare: "ting"}`,
     `{kind: "chi", tiles: [12, 14], tile: 13}`, `{kind: "kong", tile: 25, meld: "concealed_kong"}`,
-    `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`
+    `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`, `{kind: "back"}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1029,7 +1031,9 @@ class Action(_message.Message):
     DECLARE_FIELD_NUMBER: _builtins.int
     AMOUNT_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """`discard`, `chi`, `pong`, `kong`, `win`, `pass` or `piao`. Other rule sets may bring their own."""
+    """`discard`, `chi`, `pong`, `kong`, `win`, `pass`, `piao`, or `back`, which takes a seat back from
+    the table. Other rule sets may bring their own.
+    """
     tile: _builtins.int
     """The tile discarded, claimed, won on, or of which a kong is made; 0 for pass and piao."""
     meld: _builtins.str
@@ -1072,7 +1076,7 @@ class ActRequest(_message.Message):
     table_id: _builtins.str
     """The table."""
     decision_id: _builtins.str
-    """From the prompt."""
+    """From the prompt; for `back` from TrusteeChanged."""
     @_builtins.property
     def action(self) -> Global___Action:
         """One of the prompt's actions, equal in every field."""
@@ -1667,22 +1671,28 @@ class TrusteeChanged(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     TRUSTEE_FIELD_NUMBER: _builtins.int
     WHY_FIELD_NUMBER: _builtins.int
+    DECISION_ID_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """The seat."""
     trustee: _builtins.bool
     """The table plays."""
     why: _builtins.str
     """`timeouts`, `disconnected` or `back`."""
+    decision_id: _builtins.str
+    """To the seat itself, where the table plays for it: the decision to which `{kind: "back"}` is the
+    answer. Otherwise empty.
+    """
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         trustee: _builtins.bool = ...,
         why: _builtins.str = ...,
+        decision_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "trustee", b"trustee", "why", b"why"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision_id", b"decision_id", "seat", b"seat", "trustee", b"trustee", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -87,11 +87,14 @@ class TableServiceServicer(object):
     """
 
     def CreateTable(self, request, context):
-        """Creates a table; its first hand begins at once. The same request id answers with the same table.
+        """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
+        short time without them (five seconds unless the service is set otherwise); from then on a seat
+        that nobody attends is disconnected, and the table plays for it (托管). The same request id
+        answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION; DUPLICATE_PLAYER), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another
-        body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
+        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
+        (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -117,7 +120,9 @@ class TableServiceServicer(object):
 
     def Attend(self, request, context):
         """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
-        without a live stream counts as disconnected. A newer stream of the same seat closes an older one
+        that has been without a live stream for some seconds (two unless the service is set otherwise, and
+        more after the service itself was away) counts as disconnected, and the table plays for it until
+        it is attended again. A newer stream of the same seat closes an older one
         with ABORTED (ATTENDED_ELSEWHERE). A reader too slow for its queue is closed with
         RESOURCE_EXHAUSTED (READER_TOO_SLOW) and may resume. The stream ends with OK after the table has
         closed and every event was sent.
@@ -139,7 +144,9 @@ class TableServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Act(self, request, context):
-        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same.
+        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+        seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
+        the decision id of its TrusteeChanged.
 
         NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
         prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the

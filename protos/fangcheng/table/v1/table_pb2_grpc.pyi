@@ -39,11 +39,14 @@ class TableServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TableServiceAsyncStub: ...
     CreateTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]
-    """Creates a table; its first hand begins at once. The same request id answers with the same table.
+    """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
+    short time without them (five seconds unless the service is set otherwise); from then on a seat
+    that nobody attends is disconnected, and the table plays for it (托管). The same request id
+    answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-    (INVALID_OPTION; DUPLICATE_PLAYER), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another
-    body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
+    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
+    (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
     """
     GetTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]
     """What everybody may know of a table.
@@ -57,7 +60,9 @@ class TableServiceStub:
     """
     Attend: _grpc.UnaryStreamMultiCallable[_table_pb2.AttendRequest, _table_pb2.AttendResponse]
     """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
-    without a live stream counts as disconnected. A newer stream of the same seat closes an older one
+    that has been without a live stream for some seconds (two unless the service is set otherwise, and
+    more after the service itself was away) counts as disconnected, and the table plays for it until
+    it is attended again. A newer stream of the same seat closes an older one
     with ABORTED (ATTENDED_ELSEWHERE). A reader too slow for its queue is closed with
     RESOURCE_EXHAUSTED (READER_TOO_SLOW) and may resume. The stream ends with OK after the table has
     closed and every event was sent.
@@ -71,7 +76,9 @@ class TableServiceStub:
     a problem for it; the stream goes on.
     """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
-    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same.
+    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+    seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
+    the decision id of its TrusteeChanged.
 
     NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
     prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
@@ -99,11 +106,14 @@ class TableServiceAsyncStub(TableServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTable: _aio.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]  # type: ignore[assignment]
-    """Creates a table; its first hand begins at once. The same request id answers with the same table.
+    """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
+    short time without them (five seconds unless the service is set otherwise); from then on a seat
+    that nobody attends is disconnected, and the table plays for it (托管). The same request id
+    answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-    (INVALID_OPTION; DUPLICATE_PLAYER), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another
-    body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
+    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
+    (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
     """
     GetTable: _aio.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]  # type: ignore[assignment]
     """What everybody may know of a table.
@@ -117,7 +127,9 @@ class TableServiceAsyncStub(TableServiceStub):
     """
     Attend: _aio.UnaryStreamMultiCallable[_table_pb2.AttendRequest, _table_pb2.AttendResponse]  # type: ignore[assignment]
     """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
-    without a live stream counts as disconnected. A newer stream of the same seat closes an older one
+    that has been without a live stream for some seconds (two unless the service is set otherwise, and
+    more after the service itself was away) counts as disconnected, and the table plays for it until
+    it is attended again. A newer stream of the same seat closes an older one
     with ABORTED (ATTENDED_ELSEWHERE). A reader too slow for its queue is closed with
     RESOURCE_EXHAUSTED (READER_TOO_SLOW) and may resume. The stream ends with OK after the table has
     closed and every event was sent.
@@ -131,7 +143,9 @@ class TableServiceAsyncStub(TableServiceStub):
     a problem for it; the stream goes on.
     """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
-    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same.
+    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+    seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
+    the decision id of its TrusteeChanged.
 
     NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
     prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
@@ -162,11 +176,14 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.CreateTableRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.CreateTableResponse, _abc.Awaitable[_table_pb2.CreateTableResponse]]:
-        """Creates a table; its first hand begins at once. The same request id answers with the same table.
+        """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
+        short time without them (five seconds unless the service is set otherwise); from then on a seat
+        that nobody attends is disconnected, and the table plays for it (托管). The same request id
+        answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION; DUPLICATE_PLAYER), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another
-        body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
+        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
+        (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
         """
 
     @_abc_1.abstractmethod
@@ -198,7 +215,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_table_pb2.AttendResponse], _abc.AsyncIterator[_table_pb2.AttendResponse]]:
         """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
-        without a live stream counts as disconnected. A newer stream of the same seat closes an older one
+        that has been without a live stream for some seconds (two unless the service is set otherwise, and
+        more after the service itself was away) counts as disconnected, and the table plays for it until
+        it is attended again. A newer stream of the same seat closes an older one
         with ABORTED (ATTENDED_ELSEWHERE). A reader too slow for its queue is closed with
         RESOURCE_EXHAUSTED (READER_TOO_SLOW) and may resume. The stream ends with OK after the table has
         closed and every event was sent.
@@ -224,7 +243,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.ActRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.ActResponse, _abc.Awaitable[_table_pb2.ActResponse]]:
-        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same.
+        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+        seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
+        the decision id of its TrusteeChanged.
 
         NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
         prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
