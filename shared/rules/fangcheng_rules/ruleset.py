@@ -50,8 +50,8 @@ class OptionSpec:
                 return value
             raise InvalidOption("INVALID_OPTION", f"{self.id} is true or false", where)
         if isinstance(self.default, int):
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if is_whole and self.minimum <= value <= self.maximum:
+            # True and False are whole numbers to Python, but not to us.
+            if type(value) is int and self.minimum <= value <= self.maximum:
                 return value
             raise InvalidOption(
                 "INVALID_OPTION",

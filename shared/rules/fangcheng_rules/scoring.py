@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from .analysis import Reading, analyze
+from .analysis import Reading, winning_readings
 from .errors import IllegalWin, InvalidHand
 from .hand import Hand
 from .melds import Meld, MeldKind
@@ -235,7 +235,15 @@ def _check_win(rule_set: RuleSet, options: Options, finished: FinishedHand, end:
         hand = Hand(seat.concealed, seat.melds)
         if hand.size != 13:
             raise IllegalWin("NOT_A_WIN", "13 tiles and the winning tile make a win", where)
-        if not analyze(rule_set, options, hand.plus(end.tile)).wins:
+        complete = hand.plus(end.tile)
+        if not winning_readings(
+            rule_set,
+            options,
+            complete.concealed,
+            complete.melds,
+            won=end.tile,
+            claimed=end.by != "self_draw",
+        ):
             raise IllegalWin("NOT_A_WIN", f"no win with {name(end.tile)}", where)
 
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
+from fangcheng_rules.analysis import Reading, Wait, analyze, winning_readings
+from fangcheng_rules.errors import IllegalWin
+from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.facts import (
     FLAT,
     HONOURS_MASK,
@@ -19,6 +25,33 @@ from fangcheng_rules.kernels.facts import (
     twin_sequences,
 )
 from fangcheng_rules.kernels.speed import count_bits
+from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.ruleset import (
+    Calls,
+    FanItemSpec,
+    Options,
+    OptionSpec,
+    RuleSet,
+    SeatInPlay,
+    WallCount,
+    WallPolicy,
+    WinBy,
+)
+from fangcheng_rules.scoring import (
+    SEATS,
+    Draw,
+    Escape,
+    FanCount,
+    FinishedHand,
+    LoserScore,
+    Score,
+    Transfer,
+    Win,
+    WinnerScore,
+    from_each_other,
+    to_each_other,
+)
+from fangcheng_rules.tiles import COPIES, PLAY_KINDS, from_name, is_suited
 
 # ---- Conditions of a win, and the winner's fan by the hand alone (compiled) ----
 
@@ -86,3 +119,390 @@ def fan(hand: HandBits, reading: ReadingBits) -> int:
 
 
 HOT = Hot("baishan_kele", STANDARD | SEVEN_PAIRS | THIRTEEN_ORPHANS, HAND_ITEMS, allows, fan)
+
+# ---- What is played, and its options ----
+
+CAP_AT_DEFAULT = 50
+"""What 十三幺 and 天胡 go by when capping is off."""
+GREAT_KONGS = frozenset(map(from_name, ("1m", "1p", "1s")))
+"""大杠: their kongs and following the dealer with them pay double."""
+
+OPTIONS = (
+    OptionSpec(
+        id="cap",
+        name_zh="封顶",
+        meaning="Units that one loser pays for the win at most; 0: no cap.",
+        default=CAP_AT_DEFAULT,
+        maximum=100_000,
+    ),
+    OptionSpec(
+        id="discarder_pays",
+        name_zh="防作弊场",
+        meaning="On a discard win only the discarder pays, its own amount.",
+        default=False,
+    ),
+    OptionSpec(
+        id="escape_penalty",
+        name_zh="逃跑扣分",
+        meaning="Units that a seat which escapes pays to the house.",
+        default=100,
+        maximum=100_000,
+    ),
+    OptionSpec(
+        id="piao",
+        name_zh="飘",
+        meaning="Each seat chooses 0, 5 or 10 units before the deal, paid besides the win.",
+        default=True,
+    ),
+)
+
+FAN_ITEMS = (
+    FanItemSpec(
+        "ting", "听牌", "declared wait", 1, "both", "The wait was declared; a loser pays its own."
+    ),
+    FanItemSpec("closed", "立门", "closed hand", 1, "both", "No chi, pong, exposed or added kong."),
+    FanItemSpec("self_draw", "自摸", "self-draw", 1, "winner", "The winner drew the tile."),
+    FanItemSpec("discarder", "点炮", "discarder", 1, "loser", "Its discard or kong was won on."),
+    FanItemSpec("dealer", "坐庄", "dealer", 1, "both", "The dealer wins, or pays as a loser."),
+    FanItemSpec(
+        "last_tile", "手把一", "last tile", 1, "both", "Four melds, none a concealed kong."
+    ),
+    FanItemSpec(
+        "twin_seq",
+        "一般高",
+        "two identical sequences",
+        1,
+        "both",
+        "Once for each pair of identical sequences; a loser's only if both are chi.",
+    ),
+    FanItemSpec(
+        "four_in_one",
+        "四归一",
+        "four alike without a kong",
+        1,
+        "both",
+        "Once for each suit tile held four times; a loser's only in chi and pong.",
+    ),
+    FanItemSpec("all_triplets", "碰碰糊", "all triplets", 2, "winner", "Four triplets or kongs."),
+    FanItemSpec(
+        "three_closed",
+        "三家清",
+        "three others closed",
+        2,
+        "winner",
+        "The winner is open and the three others are closed.",
+        excludes=("closed",),
+    ),
+    FanItemSpec("half_flush", "混一色", "half flush", 2, "winner", "One suit with honours."),
+    FanItemSpec(
+        "triple_seq",
+        "两般高",
+        "three identical sequences",
+        2,
+        "both",
+        "A loser's only if all three are chi.",
+        excludes=("twin_seq",),
+    ),
+    FanItemSpec(
+        "kong_win",
+        "杠上开花",
+        "win after a kong",
+        2,
+        "winner",
+        "The winning tile replaced a kong.",
+        excludes=("self_draw",),
+    ),
+    FanItemSpec(
+        "kong_discard",
+        "杠后炮",
+        "discard after a kong",
+        2,
+        "loser",
+        "Its discard followed its own kong and replacement.",
+        excludes=("discarder",),
+    ),
+    FanItemSpec(
+        "seven_pairs",
+        "七小对",
+        "seven pairs",
+        3,
+        "winner",
+        "Seven pairs; four alike are two.",
+        excludes=("closed", "twin_seq"),
+    ),
+    FanItemSpec(
+        "full_flush", "清一色", "full flush", 3, "winner", "One suit only, or honours only."
+    ),
+    FanItemSpec(
+        "four_closed", "四家清", "all four closed", 4, "winner", "Nobody is open.", ("closed",)
+    ),
+    FanItemSpec(
+        "thirteen_orphans", "十三幺", "thirteen orphans", 0, "winner", "Twice the cap, flat."
+    ),
+    FanItemSpec(
+        "heavenly", "天胡", "heavenly hand", 0, "winner", "The dealer wins as dealt: the cap, flat."
+    ),
+)
+
+
+def _drawable(wall: WallCount) -> int:
+    # Without a kong 14 tiles stay undrawn; after any kong all are drawn.
+    return wall.left if wall.kongs else wall.left - 14
+
+
+def _may_kong(wall: WallCount) -> bool:
+    # No kong once only the four that are dealt out are left.
+    return _drawable(wall) > 4
+
+
+# ---- Permitted calls ----
+
+
+def _may_claim(options: Options, seat: SeatInPlay, kind: MeldKind) -> bool:
+    # 听: no chi and no pong; a seat that was open when it declared may still kong.
+    return not seat.declared or (kind is MeldKind.EXPOSED_KONG and seat.declared_open)
+
+
+def _may_kong_now(options: Options, seat: SeatInPlay, kind: MeldKind, tile: int) -> bool:
+    if not seat.declared:
+        return True
+    if not seat.declared_open and kind is not MeldKind.CONCEALED_KONG:
+        return False
+    return tile == seat.drawn  # a kong after 听 uses the tile just drawn
+
+
+def _may_win(options: Options, seat: SeatInPlay, by: WinBy) -> bool:
+    return not seat.spoilt
+
+
+def _declarations(
+    options: Options, seat: SeatInPlay, waits: tuple[Wait, ...], kong: MeldKind | None
+) -> tuple[str, ...]:
+    if seat.declared or len(waits) != 1:
+        return ()
+    if kong is MeldKind.ADDED_KONG and not seat.is_open:
+        return ()  # 允许杠前报听: a closed seat with a concealed kong only
+    return ("ting",)
+
+
+def _spoils(waits: tuple[Wait, ...]) -> bool:
+    return len(waits) != 1
+
+
+# ---- Who pays ----
+
+
+def _score(options: Options, finished: FinishedHand) -> Score:
+    winners: list[WinnerScore] = []
+    losers: list[LoserScore] = []
+    transfers: list[Transfer] = []
+    end = finished.end
+    if isinstance(end, Win):
+        winner, losers = _win(options, finished, end)
+        winners.append(winner)
+        transfers += _win_payments(finished, losers)
+    for number, seat in enumerate(finished.seats):
+        for meld in seat.melds:
+            if meld.is_kong:
+                transfers += from_each_other(number, _kong_amount(meld), "kong")
+    if isinstance(end, Escape):
+        # Kongs first, then the penalty to the house; nothing else of the hand counts.
+        if penalty := int(options["escape_penalty"]):
+            transfers.append(Transfer(end.seat, None, penalty, "escape"))
+        return Score((), (), tuple(transfers))
+    first = {seat.first_discard for seat in finished.seats}
+    if len(first) == 1 and (tile := first.pop()) is not None:
+        transfers += to_each_other(
+            finished.dealer, 4 if tile in GREAT_KONGS else 2, "follow_dealer"
+        )
+    if isinstance(end, Draw):
+        transfers += to_each_other(finished.dealer, 2, "draw")
+    return Score(tuple(winners), tuple(losers), tuple(transfers))
+
+
+def _kong_amount(meld: Meld) -> int:
+    # Added kongs are paid as exposed ones.
+    amount = 2 if meld.is_open else 4
+    return 2 * amount if meld.first in GREAT_KONGS else amount
+
+
+def _win(
+    options: Options, finished: FinishedHand, end: Win
+) -> tuple[WinnerScore, list[LoserScore]]:
+    """What the winner's hand counts, and each loser, in the reading that wins the most."""
+    (number,) = end.winners
+    seat = finished.seats[number]
+    hand = Hand(seat.concealed or (), seat.melds)
+    if seat.declared and len(analyze(RULE_SET, options, hand).waits) != 1:
+        raise IllegalWin(
+            "WIN_NOT_ALLOWED",
+            "a declared seat wins with exactly one legal wait left",
+            f"seats[{number}].declared",
+        )
+    moment = _moment_items(finished, end)
+    # 三家清 and 四家清 stand in for the losers' 立门; the losers' items are alike in all readings.
+    counts_closed = not ("three_closed" in moment or "four_closed" in moment)
+    by_loser = {
+        other: _loser_items(finished, end, other, counts_closed)
+        for other in SEATS
+        if other != number
+    }
+    complete = hand.plus(end.tile)
+    ways = [
+        _count(options, end, reading, _winner_items(end, by_hand, moment), by_loser)
+        for reading, by_hand in winning_readings(
+            RULE_SET,
+            options,
+            complete.concealed,
+            complete.melds,
+            won=end.tile,
+            claimed=end.by != "self_draw",
+        )
+    ]
+    return max(ways, key=_how_much)
+
+
+def _how_much(way: tuple[WinnerScore, list[LoserScore]]) -> tuple[int, int, int]:
+    # The most win transfers of all losers; then the most fan; then the most triplets.
+    winner, losers = way
+    triplets = sum(len(tiles) > 2 and tiles[0] == tiles[-1] for tiles in winner.reading.sets)
+    return sum(loser.amount for loser in losers), winner.fan, triplets
+
+
+def _moment_items(finished: FinishedHand, end: Win) -> dict[str, int]:
+    """Fan of the winner's items that do not follow from its hand alone."""
+    (number,) = end.winners
+    open_seats = {other for other in SEATS if finished.seats[other].is_open}
+    items = {
+        "ting": 1 if finished.seats[number].declared else 0,
+        "self_draw": 1 if end.by == "self_draw" and not end.after_kong else 0,
+        "dealer": 1 if number == finished.dealer else 0,
+        "three_closed": 2 if open_seats == {number} else 0,
+        "kong_win": 2 if end.after_kong else 0,
+        "four_closed": 4 if not open_seats else 0,
+    }
+    return {item: fan for item, fan in items.items() if fan}
+
+
+def _winner_items(
+    end: Win, by_hand: Mapping[str, int], moment: Mapping[str, int]
+) -> dict[str, int]:
+    if "thirteen_orphans" in by_hand:
+        return {"thirteen_orphans": 0}  # also on the deal; nothing is added
+    if end.on_deal:
+        return {"heavenly": 0}
+    items = {**by_hand, **moment}
+    if "four_closed" in items:
+        items.pop("closed", None)
+    return items
+
+
+def _loser_items(
+    finished: FinishedHand, end: Win, number: int, counts_closed: bool
+) -> dict[str, int]:
+    """Fan of what one loser pays more, from its own melds and state."""
+    seat = finished.seats[number]
+    chi = Counter(meld.first for meld in seat.melds if meld.kind is MeldKind.CHI)
+    face_up = Counter(
+        tile
+        for meld in seat.melds
+        if meld.kind in (MeldKind.CHI, MeldKind.PONG)
+        for tile in meld.tiles
+    )
+    is_source = number == end.source
+    items = {
+        "ting": 1 if seat.declared else 0,
+        "closed": 1 if counts_closed and not seat.is_open else 0,
+        "discarder": 1 if is_source and not end.discard_after_kong else 0,
+        "dealer": 1 if number == finished.dealer else 0,
+        "last_tile": 1 if sum(meld.is_open for meld in seat.melds) == 4 else 0,
+        "twin_seq": sum(count == 2 for count in chi.values()),
+        "four_in_one": sum(count == 4 and is_suited(tile) for tile, count in face_up.items()),
+        "triple_seq": 2 * sum(count >= 3 for count in chi.values()),
+        "kong_discard": 2 if is_source and end.discard_after_kong else 0,
+    }
+    return {item: fan for item, fan in items.items() if fan}
+
+
+def _count(
+    options: Options,
+    end: Win,
+    reading: Reading,
+    items: Mapping[str, int],
+    by_loser: Mapping[int, Mapping[str, int]],
+) -> tuple[WinnerScore, list[LoserScore]]:
+    cap = int(options["cap"])
+    flat: int | None = None
+    if "thirteen_orphans" in items:
+        flat = 2 * (cap or CAP_AT_DEFAULT)
+    elif "heavenly" in items:
+        flat = cap or CAP_AT_DEFAULT
+    (number,) = end.winners
+    fan = sum(items.values())
+    losers = []
+    for other, own in by_loser.items():
+        own_fan = 0 if flat is not None else fan + sum(own.values())
+        amount = 2**own_fan if flat is None else flat
+        if flat is None and cap:
+            amount = min(amount, cap)
+        if options["discarder_pays"] and end.source not in (None, other):
+            amount = 0
+        counted = () if flat is not None else _listed(own)
+        losers.append(LoserScore(other, number, counted, own_fan, amount))
+    return WinnerScore(number, _listed(items), fan, flat, reading), losers
+
+
+def _listed(items: Mapping[str, int]) -> tuple[FanCount, ...]:
+    """Items in the order of the rule page, with how often each counts."""
+    return tuple(
+        FanCount(spec.id, items[spec.id], 1 if spec.is_flat else items[spec.id] // spec.fan)
+        for spec in FAN_ITEMS
+        if spec.id in items
+    )
+
+
+def _win_payments(finished: FinishedHand, losers: list[LoserScore]) -> list[Transfer]:
+    transfers = []
+    for loser in losers:
+        if loser.amount:
+            transfers.append(Transfer(loser.seat, loser.winner, loser.amount, "win"))
+            # 飘 comes after the cap; a seat that does not pay the win pays none.
+            piao = finished.seats[loser.winner].piao + finished.seats[loser.seat].piao
+            if piao:
+                transfers.append(Transfer(loser.seat, loser.winner, piao, "piao"))
+    return transfers
+
+
+def _next_dealer(finished: FinishedHand) -> int | None:
+    end = finished.end
+    if isinstance(end, Escape):
+        return None
+    if isinstance(end, Win) and finished.dealer not in end.winners:
+        return (finished.dealer + 1) % 4
+    return finished.dealer  # after winning or a drawn hand; a dissolved one never was
+
+
+RULE_SET = RuleSet(
+    id="baishan_kele",
+    revision=1,
+    name_zh="科乐白山麻将",
+    name_en="Baishan mahjong (Kele)",
+    wall_tiles=tuple(kind for kind in range(PLAY_KINDS) for _ in range(COPIES)),
+    hand_dice=1,
+    first_dealer_dice=1,
+    options=OPTIONS,
+    fan_items=FAN_ITEMS,
+    wall=WallPolicy(drawable=_drawable, may_kong=_may_kong, dealt_out=4),
+    calls=Calls(
+        may_claim=_may_claim,
+        may_kong=_may_kong_now,
+        may_win=_may_win,
+        declarations=_declarations,
+        spoils=_spoils,
+    ),
+    hot=HOT,
+    score=_score,
+    next_dealer=_next_dealer,
+    declares=("ting",),
+    piao_choices=lambda options: (0, 5, 10) if options["piao"] else (),
+)

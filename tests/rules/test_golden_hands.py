@@ -1,0 +1,59 @@
+"""Every finished hand of `tests/golden/<rule set>.txt` pays what stands there."""
+
+from __future__ import annotations
+
+import pytest
+
+from fangcheng_rules.errors import RulesError
+from fangcheng_rules.ruleset import RuleSet
+from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_rules.scoring import FanCount, score
+from tests.rules.golden import GoldenHand, golden_hands
+
+HANDS = [
+    pytest.param(rules, hand, id=f"{rules.id}:{hand.line} {hand.title}")
+    for rules in RULE_SETS
+    for hand in golden_hands(rules.id)
+]
+
+
+@pytest.mark.parametrize(("rules", "hand"), HANDS)
+def test_a_finished_hand_pays_what_the_page_says(rules: RuleSet, hand: GoldenHand) -> None:
+    if hand.refused is not None:
+        with pytest.raises(RulesError) as caught:
+            score(rules, hand.options, hand.finished)
+        assert (caught.value.reason, caught.value.field) == hand.refused
+        return
+    result = score(rules, hand.options, hand.finished)
+    counted: dict[int, dict[str, int | str]] = {}
+    for winner in result.winners:
+        counted[winner.seat] = _fan(rules, winner.items)
+    for loser in result.losers:
+        counted[loser.seat] = _fan(rules, loser.items)
+    assert {seat: items for seat, items in counted.items() if items} == hand.fan
+    assert result.net == hand.net
+    assert result.house == hand.house
+
+
+@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+def test_every_fan_item_counts_in_some_golden_hand_for_each_whose_it_is(rules: RuleSet) -> None:
+    winners: set[str] = set()
+    losers: set[str] = set()
+    for hand in golden_hands(rules.id):
+        for seat, items in hand.fan.items():
+            (winners if seat in getattr(hand.end, "winners", ()) else losers).update(items)
+    for item in rules.fan_items:
+        if item.whose in ("winner", "both"):
+            assert item.id in winners, item.id
+        if item.whose in ("loser", "both"):
+            assert item.id in losers, item.id
+
+
+@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+def test_every_option_changes_some_golden_hand(rules: RuleSet) -> None:
+    changed = {option for hand in golden_hands(rules.id) for option in hand.options}
+    assert {option.id for option in rules.options} <= changed
+
+
+def _fan(rules: RuleSet, items: tuple[FanCount, ...]) -> dict[str, int | str]:
+    return {item.id: "flat" if rules.items[item.id].is_flat else item.fan for item in items}
