@@ -26,10 +26,10 @@ test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
 
 test-system: setup ## Run the tests that start the services as processes
-	$(BIN)/pytest -m "system and not slow"
+	$(BIN)/pytest -m "system and not slow" --timeout 600
 
 test-slow: setup ## Run the tests that take minutes
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow --timeout 3600
 
 check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs and generated docs
 	$(BIN)/ruff format --check --quiet .
