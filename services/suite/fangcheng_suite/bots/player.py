@@ -1,0 +1,238 @@
+"""A bot at the public API: it queues, attends its seat and answers its prompts, as anybody could.
+
+It survives whatever a client must survive: a broken stream is resumed, an act whose answer was lost
+is repeated, a prompt that closed meanwhile is let go, and a seat that the bot held before it was
+started is taken up again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+import grpc
+import grpc.aio
+
+from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
+from fangcheng.matchmaking.v1 import matchmaking_pb2, matchmaking_pb2_grpc
+from fangcheng.rules.v1 import rules_pb2
+from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng_client import attend, explain
+from fangcheng_suite.access import BOT_SCOPE, Access
+from fangcheng_suite.errors import SuiteError
+from fangcheng_suite.view import TableView
+
+from .brain import Analyst, Brain
+
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 2.0
+REPLAY_PAUSE_SECONDS = 0.5
+
+_LOST = frozenset(
+    {
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.CANCELLED,
+    }
+)
+"""The call may or may not have arrived; it can be repeated."""
+
+_TOO_LATE = frozenset({"STALE_DECISION"})
+
+
+class NotSeated(SuiteError):
+    """The bot's ticket did not lead to a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A seat at a table."""
+
+    table_id: str
+    seat: int
+    endpoint: str
+
+
+@dataclass(slots=True)
+class Bot:
+    """One bot. `access` is all it has: it knows no more than any player's client."""
+
+    player_id: str
+    access: Access
+    name: str = ""
+    pace_seconds: float = 0.0
+    """How long it seems to think about a turn, on average; 0: it answers at once."""
+    chance: random.Random = field(default_factory=random.Random)
+    on_seated: Callable[[Place], None] = lambda place: None
+    entropy: bool = True
+    """Adds a share of its own to the shuffle."""
+
+    async def play(self, pool_id: str, *, standby: bool = False) -> Place | None:
+        """Play one table of a pool to its end; None where the queue was left instead.
+
+        A seat or ticket that the player has already is taken up first. Raises NotSeated and
+        AioRpcError.
+        """
+        async with self._channel("matchmaking") as channel:
+            stub = matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
+            place = await self._seat(stub, pool_id, standby)
+        if place is None:
+            return None
+        self.on_seated(place)
+        await self.attend(place)
+        return place
+
+    async def attend(self, place: Place) -> TableView:
+        """Play at a table until it has closed; what the bot knew of it at the end."""
+        view = TableView()
+        answers: dict[str, _Answer] = {}
+        share = random.SystemRandom().randbytes(16) if self.entropy else b""
+        async with (
+            self._channel("table", place.endpoint) as table,
+            self._channel("evaluation") as evaluation,
+        ):
+            try:
+                async for event in attend(table, place.table_id, entropy=share):
+                    view.apply(event)
+                    for decision_id in [key for key, one in answers.items() if one.task.done()]:
+                        answers.pop(decision_id).task.result()  # a refusal ends the bot's game
+                    if event.HasField("prompt"):
+                        answer = _Answer(self, table, evaluation, view.snapshot(), event.prompt)
+                        answers[event.prompt.decision_id] = answer
+                    elif event.HasField("prompt_closed"):
+                        given = answers.get(event.prompt_closed.decision_id)
+                        if given is not None and not given.acting:
+                            given.task.cancel()
+                            answers.pop(event.prompt_closed.decision_id)
+            finally:
+                for answer in answers.values():
+                    answer.task.cancel()
+                await asyncio.gather(
+                    *(answer.task for answer in answers.values()), return_exceptions=True
+                )
+        return view
+
+    async def _seat(
+        self, stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub, pool_id: str, standby: bool
+    ) -> Place | None:
+        status = await stub.GetPlayerStatus(matchmaking_pb2.GetPlayerStatusRequest())
+        if status.table_id:
+            return Place(status.table_id, status.seat, status.endpoint)
+        if status.HasField("ticket"):
+            ticket = status.ticket
+        else:
+            answer = await stub.JoinQueue(
+                matchmaking_pb2.JoinQueueRequest(
+                    request_id=uuid.uuid4().hex,
+                    pool_id=pool_id,
+                    profile=self.name.encode(),
+                    standby=standby,
+                )
+            )
+            ticket = answer.ticket
+        async for current in self._ticket(stub, ticket):
+            if current.state == matchmaking_pb2.TICKET_STATE_ASSIGNED:
+                return Place(current.table_id, current.seat, current.endpoint)
+            if current.state == matchmaking_pb2.TICKET_STATE_LEFT:
+                return None
+            if current.state == matchmaking_pb2.TICKET_STATE_FAILED:
+                problem = current.problem
+                raise NotSeated(f"{self.player_id}: {problem.message} [{problem.reason}]")
+        return None
+
+    async def _ticket(
+        self, stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub, ticket: matchmaking_pb2.Ticket
+    ) -> AsyncIterator[matchmaking_pb2.Ticket]:
+        """The states of a ticket until its outcome, over broken streams."""
+        yield ticket
+        request = matchmaking_pb2.WatchTicketRequest(ticket_id=ticket.ticket_id)
+        async for _ in _attempts():
+            try:
+                async for message in stub.WatchTicket(request):
+                    yield message.ticket
+            except grpc.aio.AioRpcError as error:
+                if error.code() in _LOST:
+                    continue
+                raise
+            return
+
+    def _channel(self, service: str, target: str | None = None) -> grpc.aio.Channel:
+        return self.access.channel(service, f"player:{self.player_id}", [BOT_SCOPE], target=target)
+
+
+class _Answer:
+    """The answer to one prompt, on its way."""
+
+    def __init__(
+        self,
+        bot: Bot,
+        table: grpc.aio.Channel,
+        evaluation: grpc.aio.Channel,
+        view: TableView,
+        prompt: table_pb2.Prompt,
+    ) -> None:
+        self.acting = False
+        """It has been sent; before that it can be dropped without a trace."""
+        self._bot = bot
+        self._table = table_pb2_grpc.TableServiceStub(table)
+        self._evaluation = evaluation
+        self._view = view
+        self._prompt = prompt
+        self.task = asyncio.create_task(self._give())
+
+    async def _give(self) -> None:
+        bot, view, prompt = self._bot, self._view, self._prompt
+        if prompt.ms_left == 0:
+            # History that is being replayed; if it is not, nothing else will come for a while.
+            await asyncio.sleep(REPLAY_PAUSE_SECONDS)
+        if bot.pace_seconds:
+            share = 1.0 if prompt.kind == "turn" else 0.4
+            await asyncio.sleep(bot.pace_seconds * share * bot.chance.uniform(0.5, 1.5))
+        brain = Brain(_analyst(self._evaluation, view.rules), bot.chance)
+        action = await brain.choose(view, prompt)
+        request = table_pb2.ActRequest(
+            table_id=view.table_id, decision_id=prompt.decision_id, action=action
+        )
+        self.acting = True
+        async for _ in _attempts():
+            try:
+                await self._table.Act(request)
+            except grpc.aio.AioRpcError as error:
+                if error.code() in _LOST:
+                    continue
+                if explain(error).reason not in _TOO_LATE:
+                    raise
+            return
+
+
+def _analyst(channel: grpc.aio.Channel, rules: rules_pb2.RuleSetChoice) -> Analyst:
+    """Asks the evaluator, again and again where it does not answer."""
+    stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
+
+    async def analyse(hand: evaluation_pb2.Hand) -> evaluation_pb2.Analysis:
+        request = evaluation_pb2.AnalyzeRequest(rules=rules, hand=hand, progress=True)
+        async for _ in _attempts():
+            try:
+                answer = await stub.Analyze(request)
+            except grpc.aio.AioRpcError as error:
+                if error.code() not in _LOST:
+                    raise
+            else:
+                return answer.analysis
+        raise AssertionError("attempts end only by an answer")
+
+    return analyse
+
+
+async def _attempts() -> AsyncIterator[int]:
+    """Counts attempts for ever, each later than the one before."""
+    attempt = 0
+    pause_seconds = FIRST_PAUSE_SECONDS
+    while True:
+        yield attempt
+        attempt += 1
+        await asyncio.sleep(pause_seconds)
+        pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,57 @@
+"""What the command tells a person when it cannot go on: what was wrong, and what to do."""
+
+from __future__ import annotations
+
+import grpc
+
+from fangcheng_client import explain
+
+
+class SuiteError(Exception):
+    """Ends the command with one line, a hint and exit code 1."""
+
+    def __init__(self, message: str, hint: str = "", details: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        """What to do about it."""
+        self.details = details
+        """Lines that show what happened, such as the end of a log."""
+
+
+class StateInUse(SuiteError):
+    """Another suite runs with this state folder."""
+
+
+class NotRunning(SuiteError):
+    """No suite runs with this state folder."""
+
+
+class PortTaken(SuiteError):
+    """A port that a service should listen on is in use."""
+
+
+class ServiceFailed(SuiteError):
+    """A service ended, or did not become ready in time."""
+
+
+class VerificationFailed(SuiteError):
+    """A hand's record does not follow from what was committed to."""
+
+
+class DemoFailed(SuiteError):
+    """Something that the demo promises did not hold."""
+
+
+def from_call(error: grpc.RpcError, what: str) -> SuiteError:
+    """A refused or lost call as something to tell a person; `what` names what was attempted."""
+    problem = explain(error)
+    if problem.code is grpc.StatusCode.UNAVAILABLE:
+        return SuiteError(
+            f"{what}: the service cannot be reached ({problem.message})",
+            "Is the suite still running? Start it with `fangcheng up`.",
+        )
+    if problem.code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return SuiteError(f"{what}: no answer in time", "Look at the logs in the state folder.")
+    where = f" (field {problem.field})" if problem.field else ""
+    return SuiteError(f"{what}: {problem.message}{where} [{problem.reason}]")

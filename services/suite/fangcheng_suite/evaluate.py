@@ -1,0 +1,218 @@
+"""`fangcheng evaluate`: what a hand is worth, in this process, without any service."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from fangcheng_client import notation
+from fangcheng_rules import tiles
+from fangcheng_rules.analysis import Analysis, DiscardChoice, Wait, analyze
+from fangcheng_rules.errors import RulesError
+from fangcheng_rules.hand import Hand
+from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.ruleset import OptionValue, RuleSet
+from fangcheng_rules.rulesets import RULE_SETS, rule_set
+
+from . import render
+from .errors import SuiteError
+from .render import Ink
+
+INDENT = "  "
+MOST_DISCARDS = 5
+
+_MELD_KINDS = {kind.value.replace("_", " "): kind for kind in MeldKind}
+_NUMBER = re.compile(r"[+-]?\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A hand to evaluate, as the words of the command line said it."""
+
+    rules: RuleSet
+    options: dict[str, OptionValue]
+    hand: Hand
+
+
+def ask(rules_id: str, hand: str, melds: Sequence[str], options: Sequence[str]) -> Question:
+    """Understand the command line; raises SuiteError saying which word was wrong and why."""
+    try:
+        rules = rule_set(rules_id)
+    except RulesError:
+        known = ", ".join(rules.id for rules in RULE_SETS)
+        raise SuiteError(f"there is no rule set {rules_id}", f"There are: {known}.") from None
+    try:
+        chosen = rules.complete(dict(_option(rules, text) for text in options))
+    except RulesError as error:
+        raise SuiteError(f"--option: {error.message}", _options_hint(rules)) from None
+    laid = tuple(_meld(text) for text in melds)
+    concealed = _tiles(hand, "the hand")
+    try:
+        return Question(rules, chosen, Hand(tuple(concealed), laid))
+    except RulesError as error:
+        raise SuiteError(
+            f"the hand {hand}: {error.message}",
+            "Give the 13 or 14 concealed tiles less three for each meld, such as "
+            "`fangcheng evaluate 123m456p78s99s --melds 'pong 555z'`.",
+        ) from None
+
+
+def answer(question: Question, ink: Ink) -> list[Text]:
+    """The evaluation, a line each."""
+    hand = question.hand
+    found = analyze(question.rules, question.options, hand, progress=True)
+    groups = [[tiles.code(kind) for kind in hand.concealed]]
+    groups += [[tiles.code(kind) for kind in meld.tiles] for meld in hand.melds]
+    lines = [Text(question.rules.name_zh if ink.chinese else question.rules.name_en, "bold")]
+    lines += render.drawn([group for group in groups if group], ink)
+    if hand.size == 13:
+        return lines + _thirteen(found, hand, ink)
+    return lines + _fourteen(question, found, ink)
+
+
+def _thirteen(found: Analysis, hand: Hand, ink: Ink) -> list[Text]:
+    if found.waits:
+        return [_headed("waits on", _waits(found.waits, ink))]
+    lines = [_headed("shanten", _distance(found.shanten))]
+    if not found.shanten:
+        lines.append(
+            Text(f"{INDENT}The shape is ready, but no tile completes a win under these rules.")
+        )
+    lines.append(_headed("useful", _useful(found.useful, hand, ink)))
+    return lines
+
+
+def _fourteen(question: Question, found: Analysis, ink: Ink) -> list[Text]:
+    lines: list[Text] = []
+    if found.wins:
+        lines.append(Text("A win.", "bold green"))
+        for reading in found.readings:
+            sets = Text(ink.dot).join(
+                render.row([tiles.code(kind) for kind in group], ink) for group in reading.sets
+            )
+            lines.append(_headed(reading.shape.replace("_", " "), sets))
+        lines.append(_headed("fan", _fan(question, found, ink)))
+    elif found.shanten == -1:
+        lines.append(Text("Complete by its shape, but no win under these rules.", "bold yellow"))
+    else:
+        lines.append(_headed("shanten", _distance(found.shanten)))
+    for kong in found.kongs:
+        word = Text(f"{render.short(tiles.code(kong.tile), ink)} ({kong.kind.replace('_', ' ')})")
+        word.append("  then waits on " if kong.waits else "  then no wait")
+        lines.append(_headed("kong", word.append_text(_waits(kong.waits, ink))))
+    best = sorted(found.discards, key=lambda choice: _rank(choice, question.hand))
+    for place, choice in enumerate(best[:MOST_DISCARDS]):
+        lines.append(_headed("discard" if place == 0 else "", _discard(choice, question.hand, ink)))
+    return lines
+
+
+def _rank(choice: DiscardChoice, hand: Hand) -> tuple[int, int, int, int]:
+    """Sorts discards, the best first: legal waits, then shanten, then tiles that help."""
+    left = sum(4 - held for held in (hand.held[wait.tile] for wait in choice.waits))
+    helping = sum(4 - hand.held[kind] for kind in choice.useful)
+    shanten = choice.shanten if choice.shanten is not None else 9
+    return (0 if choice.waits else 1, -left, shanten, -helping)
+
+
+def _discard(choice: DiscardChoice, hand: Hand, ink: Ink) -> Text:
+    code = tiles.code(choice.tile)
+    text = Text(f"{render.short(code, ink)}", render.style(code))
+    if choice.waits:
+        return text.append("  then waits on ", "not bold default").append_text(
+            _waits(choice.waits, ink)
+        )
+    text.append(f"  {_distance(choice.shanten)}, useful ", "not bold default")
+    return text.append_text(_useful(choice.useful, hand, ink))
+
+
+def _waits(waits: Sequence[Wait], ink: Ink) -> Text:
+    parts = []
+    for wait in waits:
+        code = tiles.code(wait.tile)
+        part = Text(render.short(code, ink), render.style(code))
+        parts.append(part.append(f" ({wait.least_fan} fan)", "not bold dim"))
+    return Text(" ").join(parts)
+
+
+def _useful(kinds: Sequence[int], hand: Hand, ink: Ink) -> Text:
+    left = sum(4 - hand.held[kind] for kind in kinds)
+    text = render.row([tiles.code(kind) for kind in kinds], ink)
+    return text.append(f"  ({left} tiles)", "not bold dim")
+
+
+def _fan(question: Question, found: Analysis, ink: Ink) -> str:
+    parts = []
+    for item_id, fan in found.items:
+        spec = question.rules.items[item_id]
+        parts.append(f"{ink.both(spec.name_zh, spec.name_en)} {fan or 'flat'}")
+    total = sum(fan for _, fan in found.items)
+    return f"{ink.dot.join(parts) or 'none'}  =  {total} fan by the hand alone"
+
+
+def _distance(shanten: int | None) -> str:
+    if shanten is None or shanten < 0:
+        return "complete"
+    if shanten == 0:
+        return "ready by its shape"
+    return f"{shanten} {'tile' if shanten == 1 else 'tiles'} away from ready"
+
+
+def _headed(head: str, content: str | Text) -> Text:
+    line = Text(f"{INDENT}{head:10}", "dim")
+    if isinstance(content, str):
+        return line.append(content, "not dim")
+    line.append("", "not dim")
+    return Text.assemble(line, content)
+
+
+def _tiles(text: str, what: str) -> list[int]:
+    try:
+        codes = notation.parse(text)
+        return [tiles.from_code(code) for code in codes]
+    except (ValueError, RulesError) as error:
+        message = error.message if isinstance(error, RulesError) else str(error)
+        raise SuiteError(
+            f"{what}: {message}",
+            "Tiles are numbers and their suit: 123m (characters), 456p (dots), 789s (bamboo), "
+            "1234567z (east south west north white green red).",
+        ) from None
+
+
+def _meld(text: str) -> Meld:
+    words = text.split()
+    kind = _MELD_KINDS.get(" ".join(words[:-1]).replace("_", " ").lower())
+    if kind is None:
+        raise SuiteError(
+            f"--melds {text!r}: no kind of meld",
+            "Write the kind and the tiles: 'chi 123m', 'pong 555z', 'exposed kong 1111p', "
+            "'added kong 1111p', 'concealed kong 1111p'.",
+        )
+    try:
+        return Meld(kind, tuple(_tiles(words[-1], f"--melds {text!r}")))
+    except RulesError as error:
+        raise SuiteError(
+            f"--melds {text!r}: {error.message}", "A chi is three in a row, a pong three alike."
+        ) from None
+
+
+def _option(rules: RuleSet, text: str) -> tuple[str, OptionValue]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SuiteError(f"--option {text!r}: no value", f"Write it as {name}=VALUE.")
+    if value.lower() in ("true", "on", "yes"):
+        return name, True
+    if value.lower() in ("false", "off", "no"):
+        return name, False
+    return name, int(value) if _NUMBER.fullmatch(value) else value
+
+
+def _options_hint(rules: RuleSet) -> str:
+    known = ", ".join(f"{spec.id} (default {_shown(spec.default)})" for spec in rules.options)
+    return f"{rules.id} has: {known}."
+
+
+def _shown(value: OptionValue) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)

@@ -1,0 +1,89 @@
+"""`fangcheng up`: the suite on this host until it is told to stop, with bots at practice tables."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from .access import Access
+from .bots.crowd import Bank, keep_playing, make_bots
+from .launcher import Launcher, Ports
+from .render import Ink
+from .state import StateFolder, SuiteFile
+
+PRACTICE_POOL = "kele-practice"
+SEATS = 4
+STANDBY = 3
+"""Bots that wait to fill up the table of a person who queues alone."""
+
+
+async def up(
+    console: Console,
+    ink: Ink,
+    state: Path,
+    *,
+    evaluators: int,
+    port: int,
+    tables: int,
+    pace_seconds: float,
+) -> None:
+    """Run the suite until cancelled. Raises SuiteError where it cannot start."""
+    folder = StateFolder(state)
+
+    def say(text: str) -> None:
+        console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim]  {text}")
+
+    with folder.claimed():
+        key = secrets.token_urlsafe(32)
+        launcher = Launcher(
+            folder, key, evaluators=evaluators, ports=Ports(port), restart=True, report=say
+        )
+        console.print(f"[bold]{ink.both('方城', 'Fangcheng')}[/bold]  starting the services")
+        try:
+            async with launcher:
+                suite = SuiteFile(pid=os.getpid(), key=key, services=launcher.services)
+                folder.write(suite)
+                _say_addresses(console, suite, folder)
+                access = Access(suite.target, key)
+                bank = Bank(access)
+                playing = make_bots(range(SEATS * tables), access, pace_seconds)
+                waiting = make_bots(
+                    range(SEATS * tables, SEATS * tables + STANDBY), access, pace_seconds
+                )
+                if tables:
+                    console.print(
+                        f"Bots keep {tables} practice table{'s' if tables > 1 else ''} going and "
+                        f"wait to fill up yours in the pool {PRACTICE_POOL}. Ctrl-C ends everything."
+                    )
+                async with asyncio.TaskGroup() as group:
+                    for bot in playing:
+                        group.create_task(keep_playing(bot, PRACTICE_POOL, bank, report=say))
+                    for bot in waiting:
+                        group.create_task(
+                            keep_playing(bot, PRACTICE_POOL, bank, standby=True, report=say)
+                        )
+                    group.create_task(_for_ever())
+        finally:
+            folder.forget()
+            console.print("Stopped.")
+
+
+def _say_addresses(console: Console, suite: SuiteFile, folder: StateFolder) -> None:
+    listed = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("service", "gRPC", "metrics"):
+        listed.add_column(column, no_wrap=True)
+    for service, addresses in suite.services.items():
+        for address in addresses:
+            listed.add_row(service, address.grpc, f"http://{address.metrics}/metrics")
+    console.print(listed)
+    console.print(f"[dim]State, logs and key: {folder.path}[/dim]", soft_wrap=True)
+
+
+async def _for_ever() -> None:
+    await asyncio.Event().wait()

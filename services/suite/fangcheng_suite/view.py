@@ -1,0 +1,234 @@
+"""A table as one viewer knows it: the fold of the events that it was sent.
+
+Bots decide by it, `fangcheng watch` draws it. Tiles are wire numbers (11 is 1m), 0 is face down.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from fangcheng.rules.v1 import rules_pb2
+from fangcheng.table.v1 import table_pb2
+
+FACE_DOWN = 0
+
+
+@dataclass(slots=True)
+class SeatView:
+    """One seat, as the viewer knows it."""
+
+    player_id: str = ""
+    name: str = ""
+    """What to show of the player: the profile where it is text, else the id."""
+    concealed: list[int] = field(default_factory=list)
+    drawn: int | None = None
+    """The tile just drawn and still in hand; None outside the seat's own turn."""
+    melds: list[rules_pb2.Meld] = field(default_factory=list)
+    river: list[int] = field(default_factory=list)
+    """Discards that still lie there; a claimed one has gone into a meld."""
+    declared: str = ""
+    piao: int = 0
+    connected: bool = False
+    trustee: bool = False
+    leaving: bool = False
+    standing: int = 0
+    """Units won or lost at the table."""
+
+
+@dataclass(slots=True)
+class TableView:
+    """The whole table. `apply` takes the viewer's events in their order."""
+
+    table_id: str = ""
+    rules: rules_pb2.RuleSetChoice = field(default_factory=rules_pb2.RuleSetChoice)
+    own_seat: int | None = None
+    """The viewer's seat; None for a spectator."""
+    seats: list[SeatView] = field(default_factory=lambda: [SeatView() for _ in range(4)])
+    stakes: list[table_pb2.Stake] = field(default_factory=list)
+    hands: int = 0
+    """Hands to play; 0: open."""
+    hand_number: int = 0
+    dealer: int = 0
+    wall_tiles: int = 0
+    last_discard: tuple[int, int] | None = None
+    """Seat and tile of the discard that can still be claimed, or lies last."""
+    turn: int | None = None
+    prompt: table_pb2.Prompt | None = None
+    """The viewer's open prompt."""
+    ended: table_pb2.HandEnded | None = None
+    """The result of the last hand, until the next begins."""
+    settled: table_pb2.HandSettled | None = None
+    closed: table_pb2.TableClosed | None = None
+    last_number: int = 0
+
+    def apply(self, event: table_pb2.TableEvent) -> None:
+        """Take the next event. A kind that this client does not know changes nothing."""
+        self.last_number = event.number
+        kind = event.WhichOneof("kind")
+        handler = getattr(self, f"_{kind}", None)
+        if kind is not None and handler is not None:
+            handler(getattr(event, kind))
+
+    def snapshot(self) -> TableView:
+        """A copy that later events do not change; the messages in it are shared."""
+        seats = [
+            replace(
+                seat,
+                concealed=list(seat.concealed),
+                melds=list(seat.melds),
+                river=list(seat.river),
+            )
+            for seat in self.seats
+        ]
+        return replace(self, seats=seats)
+
+    @property
+    def own(self) -> SeatView:
+        """The viewer's seat; raises ValueError for a spectator."""
+        if self.own_seat is None:
+            raise ValueError("a spectator has no seat")
+        return self.seats[self.own_seat]
+
+    def seen(self) -> Counter[int]:
+        """How many of each tile the viewer sees, its own hand among them."""
+        seen: Counter[int] = Counter()
+        for seat in self.seats:
+            seen.update(tile for tile in seat.concealed if tile != FACE_DOWN)
+            seen.update(seat.river)
+            for meld in seat.melds:
+                seen.update(tile for tile in meld.tiles if tile != FACE_DOWN)
+        return seen
+
+    def _table_opened(self, opened: table_pb2.TableOpened) -> None:
+        table = opened.table
+        self.table_id = table.table_id
+        self.rules = table.rules
+        self.hands = table.hands
+        self.stakes = list(table.stakes)
+        self.own_seat = opened.seat if opened.HasField("seat") else None
+        for known, seat in zip(self.seats, table.seats, strict=True):
+            known.player_id = seat.player_id
+            known.name = shown_name(seat)
+            known.connected = seat.connected
+            known.trustee = seat.trustee
+            known.leaving = seat.leaving
+            known.standing = seat.standing
+
+    def _hand_started(self, started: table_pb2.HandStarted) -> None:
+        self.hand_number = started.hand_number
+        self.dealer = started.dealer
+        self.wall_tiles = started.wall_tiles
+        self.last_discard = None
+        self.turn = None
+        self.prompt = None
+        self.ended = None
+        self.settled = None
+        for seat in self.seats:
+            seat.concealed = []
+            seat.drawn = None
+            seat.melds = []
+            seat.river = []
+            seat.declared = ""
+            seat.piao = 0
+
+    def _piao_shown(self, shown: table_pb2.PiaoShown) -> None:
+        for seat, units in zip(self.seats, shown.units, strict=True):
+            seat.piao = units
+
+    def _dealt(self, dealt: table_pb2.Dealt) -> None:
+        self.wall_tiles = dealt.wall_tiles
+        self.turn = self.dealer
+        for seat, hand in zip(self.seats, dealt.hands, strict=True):
+            seat.concealed = list(hand.tiles)
+
+    def _drawn(self, drawn: table_pb2.Drawn) -> None:
+        self.wall_tiles = drawn.wall_tiles
+        self.turn = drawn.seat
+        seat = self.seats[drawn.seat]
+        seat.concealed.append(drawn.tile)
+        seat.drawn = drawn.tile
+
+    def _discarded(self, discarded: table_pb2.Discarded) -> None:
+        seat = self.seats[discarded.seat]
+        _take(seat.concealed, discarded.tile)
+        seat.drawn = None
+        seat.river.append(discarded.tile)
+        seat.declared = discarded.declared or seat.declared
+        self.turn = None
+        self.last_discard = (discarded.seat, discarded.tile)
+
+    def _melded(self, melded: table_pb2.Melded) -> None:
+        seat = self.seats[melded.seat]
+        meld = melded.meld
+        tiles = list(meld.tiles)
+        seat.declared = melded.declared or seat.declared
+        seat.drawn = None
+        self.turn = melded.seat
+        if meld.kind == "added_kong":
+            for place, lying in enumerate(seat.melds):
+                if lying.kind == "pong" and lying.tiles[0] == tiles[0]:
+                    _take(seat.concealed, tiles[0])
+                    seat.melds[place] = meld
+                    return
+        elif meld.kind != "concealed_kong" and self.last_discard is not None:
+            source, claimed = self.last_discard
+            river = self.seats[source].river
+            if river and river[-1] == claimed:
+                river.pop()
+            tiles.remove(claimed)
+            self.last_discard = None
+        for tile in tiles:
+            _take(seat.concealed, tile)
+        seat.melds.append(meld)
+
+    def _prompt(self, prompt: table_pb2.Prompt) -> None:
+        self.prompt = prompt
+
+    def _prompt_closed(self, closed: table_pb2.PromptClosed) -> None:
+        if self.prompt is not None and self.prompt.decision_id == closed.decision_id:
+            self.prompt = None
+
+    def _trustee_changed(self, changed: table_pb2.TrusteeChanged) -> None:
+        self.seats[changed.seat].trustee = changed.trustee
+
+    def _connection_changed(self, changed: table_pb2.ConnectionChanged) -> None:
+        self.seats[changed.seat].connected = changed.connected
+
+    def _leave_announced(self, announced: table_pb2.LeaveAnnounced) -> None:
+        self.seats[announced.seat].leaving = True
+
+    def _hand_ended(self, ended: table_pb2.HandEnded) -> None:
+        self.ended = ended
+        self.prompt = None
+        self.turn = None
+        for seat, shown, net in zip(self.seats, ended.hand.seats, ended.net, strict=True):
+            seat.concealed = list(shown.concealed)
+            seat.drawn = None
+            seat.melds = list(shown.melds)
+            seat.declared = shown.declared
+            seat.standing += net
+
+    def _hand_settled(self, settled: table_pb2.HandSettled) -> None:
+        self.settled = settled
+
+    def _table_closed(self, closed: table_pb2.TableClosed) -> None:
+        self.closed = closed
+        self.prompt = None
+
+
+def shown_name(seat: table_pb2.Seat) -> str:
+    """The name of a seat's player to show: the profile where it is plain text, else the id."""
+    try:
+        name = seat.profile.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        name = ""
+    return name if name and name.isprintable() and len(name) <= 24 else seat.player_id
+
+
+def _take(concealed: list[int], tile: int) -> None:
+    """Take a tile out of a hand; of a hidden hand, any of its face-down tiles."""
+    if tile in concealed:
+        concealed.remove(tile)
+    elif FACE_DOWN in concealed:
+        concealed.remove(FACE_DOWN)

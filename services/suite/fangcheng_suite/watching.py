@@ -1,0 +1,270 @@
+"""`fangcheng tables` and `fangcheng watch`: live tables in the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import grpc.aio
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng_client import watch
+from fangcheng_rules.errors import RulesError
+from fangcheng_rules.rulesets import rule_set
+
+from . import render, report
+from .access import Access
+from .errors import SuiteError, from_call
+from .render import Ink
+from .view import TableView, shown_name
+
+WINDS = (("东", "E"), ("南", "S"), ("西", "W"), ("北", "N"))
+QUIET_SECONDS = 0.3
+"""A stream that says nothing for so long has told everything that had happened."""
+REFRESH_SECONDS = 1.0
+
+PHASES = {
+    table_pb2.TABLE_PHASE_BEFORE_DEAL: "before the deal",
+    table_pb2.TABLE_PHASE_PLAYING: "playing",
+    table_pb2.TABLE_PHASE_BETWEEN_HANDS: "between hands",
+    table_pb2.TABLE_PHASE_CLOSED: "closed",
+}
+
+
+async def show_tables(
+    access: Access, console: Console, ink: Ink, *, closed: bool, live: bool
+) -> None:
+    """Print the tables; live: again and again, until cancelled."""
+    async with access.channel("table") as channel:
+        stub = table_pb2_grpc.TableServiceStub(channel)
+        if not live:
+            console.print(_listed(await _tables(stub, closed), ink))
+            return
+        with Live(console=console, auto_refresh=False) as screen:
+            while True:
+                screen.update(_listed(await _tables(stub, closed), ink), refresh=True)
+                await asyncio.sleep(REFRESH_SECONDS)
+
+
+async def find_table(access: Access, given: str | None) -> str:
+    """The id of a table from the beginning of it; without one, the newest live table.
+
+    Raises SuiteError where there is none, or more than one.
+    """
+    async with access.channel("table") as channel:
+        stub = table_pb2_grpc.TableServiceStub(channel)
+        if given is None:
+            live = await _tables(stub, closed=False)
+            if not live:
+                raise SuiteError("no table is live", "Try `fangcheng tables --closed`.")
+            return live[0].table_id
+        found = [
+            table.table_id
+            for table in await _tables(stub, closed=True)
+            if table.table_id.startswith(given)
+        ]
+    if given in found or len(found) == 1:
+        return given if given in found else found[0]
+    if found:
+        raise SuiteError(f"{len(found)} tables begin with {given}", "Give more of the id.")
+    raise SuiteError(f"there is no table {given}", "`fangcheng tables` lists the live ones.")
+
+
+async def show_table(
+    access: Access, console: Console, ink: Ink, table_id: str, *, once: bool = False
+) -> None:
+    """Draw a table as a spectator sees it, until it closes; once: as it stands, and be done.
+
+    Without a terminal a line is printed for each event instead.
+    """
+    async with access.channel("table") as channel:
+        events = watch(channel, table_id)
+        if once:
+            view = TableView()
+            with contextlib.suppress(TimeoutError):
+                async for event in _until_quiet(events):
+                    view.apply(event)
+            console.print(drawn_table(view, ink))
+            return
+        view = TableView()
+        if not console.is_terminal:
+            async for event in events:
+                view.apply(event)
+                for line in told(event, view, ink):
+                    console.print(line)
+            return
+        with Live(console=console, refresh_per_second=8, vertical_overflow="crop") as screen:
+            async for event in events:
+                view.apply(event)
+                screen.update(drawn_table(view, ink))
+                if event.HasField("hand_settled"):
+                    # Kept above the live picture, so that one can scroll back to it.
+                    screen.console.print(_result(view, ink))
+
+
+def drawn_table(view: TableView, ink: Ink) -> RenderableType:
+    """The picture of a table."""
+    if not view.table_id:
+        return Text("The table has not been opened yet.")
+    lines: list[Text] = [_title(view, ink), Text()]
+    for seat in range(4):
+        lines += _seat(view, seat, ink)
+    if view.closed is not None:
+        lines.append(Text(f"The table has closed: {view.closed.reason.replace('_', ' ')}.", "bold"))
+    elif view.ended is not None:
+        lines.append(Text(report.headline(view, view.ended, ink), "bold"))
+    else:
+        lines.append(Text())
+    return Group(*lines)
+
+
+def told(event: table_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
+    """An event in words, for a log; nothing where there is nothing to tell a person."""
+    kind = event.WhichOneof("kind")
+    names = [seat.name for seat in view.seats]
+    if kind == "table_opened":
+        return [_title(view, ink)]
+    if kind == "hand_started":
+        started = event.hand_started
+        return [Text(f"Hand {started.hand_number}, dealer {names[started.dealer]}", "bold")]
+    if kind == "discarded":
+        discarded = event.discarded
+        line = Text(f"{names[discarded.seat]} discards ")
+        line.append(render.short(discarded.tile, ink), render.style(discarded.tile))
+        if discarded.declared:
+            line.append(f" and declares {_declared(discarded.declared, ink)}")
+        return [line]
+    if kind == "melded":
+        line = Text(f"{names[event.melded.seat]}: ")
+        return [line.append_text(render.meld_text(event.melded.meld, ink))]
+    if kind == "trustee_changed":
+        changed = event.trustee_changed
+        what = "is played for by the table" if changed.trustee else "plays again"
+        return [Text(f"{names[changed.seat]} {what}")]
+    if kind == "hand_settled":
+        return [Text(), *_result_lines(view, ink), Text()]
+    if kind == "table_closed":
+        return [Text(f"The table has closed: {event.table_closed.reason.replace('_', ' ')}.")]
+    return []
+
+
+def _title(view: TableView, ink: Ink) -> Text:
+    title = Text(f"Table {view.table_id}", "bold")
+    title.append(f"  {_rules_name(view.rules.id, ink)}", "not bold")
+    if view.hand_number:
+        of = f" of {view.hands}" if view.hands else ""
+        title.append(f"{ink.dot}hand {view.hand_number}{of}", "not bold")
+        title.append(f"{ink.dot}{view.wall_tiles} tiles left", "not bold")
+    return title
+
+
+def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
+    seat = view.seats[number]
+    wind = WINDS[(number - view.dealer) % 4][0 if ink.chinese else 1]
+    turn = view.turn == number
+    head = Text("▸ " if ink.chinese else "> ", "bold yellow") if turn else Text("  ")
+    head.append(f"{wind} ", "bold").append(seat.name, "bold cyan" if turn else "bold")
+    head.append(f"  {ink.signed(seat.standing)}", "dim")
+    if number == view.dealer:
+        head.append(f"  {ink.both('庄', 'dealer')}")
+    if seat.declared:
+        head.append(f"  {_declared(seat.declared, ink)}", "bold yellow")
+    if seat.piao:
+        head.append(f"  {ink.both('飘', 'piao')} {seat.piao}")
+    if seat.trustee:
+        head.append(f"  {ink.both('托管', 'played by the table')}", "dim")
+    elif not seat.connected:
+        head.append("  away", "dim")
+    if seat.leaving:
+        head.append("  leaves after the hand", "dim")
+    hand = Text("    ")
+    if any(seat.concealed):
+        hand.append_text(render.row(render.by_suit(seat.concealed), ink))
+    elif seat.concealed:
+        back = "▒" if ink.chinese else "#"
+        hand.append(f"{back * len(seat.concealed)} {len(seat.concealed)}", "dim")
+    for meld in seat.melds:
+        hand.append("   ").append_text(render.meld_text(meld, ink))
+    river = Text("    ")
+    if seat.river:
+        river.append_text(render.row(seat.river, ink))
+    return [head, hand, river, Text()]
+
+
+def _result(view: TableView, ink: Ink) -> RenderableType:
+    return Group(*_result_lines(view, ink), Text())
+
+
+def _result_lines(view: TableView, ink: Ink) -> list[Text]:
+    if view.ended is None:
+        return []
+    line = Text(f"Hand {view.ended.hand_number}  ", "bold")
+    line.append(report.headline(view, view.ended, ink))
+    return [line, *report.hand_report(view, ink)]
+
+
+def _listed(tables: list[table_pb2.Table], ink: Ink) -> RenderableType:
+    if not tables:
+        return Text("No table is live. `fangcheng up` keeps some; --closed lists old ones too.")
+    listed = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("table", "rules", "hand", "phase", "players"):
+        listed.add_column(column, no_wrap=column != "players", overflow="fold")
+    for table in tables:
+        of = f" of {table.hands}" if table.hands else ""
+        players = ink.dot.join(
+            f"{shown_name(seat)} {ink.signed(seat.standing)}"
+            + ("" if seat.connected or table.phase == table_pb2.TABLE_PHASE_CLOSED else " (away)")
+            for seat in table.seats
+        )
+        listed.add_row(
+            table.table_id,
+            _rules_name(table.rules.id, ink),
+            f"{table.hand_number}{of}",
+            PHASES.get(table.phase, "unknown"),
+            players,
+        )
+    return listed
+
+
+async def _tables(
+    stub: table_pb2_grpc.TableServiceAsyncStub, closed: bool
+) -> list[table_pb2.Table]:
+    tables: list[table_pb2.Table] = []
+    page = ""
+    while True:
+        request = table_pb2.ListTablesRequest(include_closed=closed, page_size=100, page_token=page)
+        try:
+            answer = await stub.ListTables(request)
+        except grpc.aio.AioRpcError as error:
+            raise from_call(error, "listing the tables") from error
+        tables += answer.tables
+        page = answer.next_page_token
+        if not page:
+            return tables
+
+
+async def _until_quiet(
+    events: AsyncIterator[table_pb2.TableEvent],
+) -> AsyncIterator[table_pb2.TableEvent]:
+    while True:
+        try:
+            yield await asyncio.wait_for(anext(events), QUIET_SECONDS)
+        except StopAsyncIteration:
+            return
+
+
+def _rules_name(rules_id: str, ink: Ink) -> str:
+    try:
+        rules = rule_set(rules_id)
+    except RulesError:
+        return rules_id
+    return rules.name_zh if ink.chinese else rules.name_en
+
+
+def _declared(declared: str, ink: Ink) -> str:
+    return ink.both("听", "ting") if declared == "ting" else declared
