@@ -1,0 +1,186 @@
+"""What the wallet refuses, as one tree.
+
+::
+
+    InvalidArgument     InvalidAmount, InvalidBook, DuplicateHold, TooManyPlayers, DuplicateParty,
+                        UnknownParty, SelfTransfer, PlayerRequired
+    NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
+    FailedPrecondition  InsufficientBalance
+    OutOfRange          BalanceOutOfRange
+    AlreadyExists       RequestIdReused, SettlementKeyReused
+    PermissionDenied    NotYourWallet
+    Unavailable         WalletUnavailable
+
+The kit turns each into its status, with the reason, the field and the metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fangcheng_kit.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    OutOfRange,
+    PermissionDenied,
+    Unavailable,
+)
+
+
+class InvalidAmount(InvalidArgument):
+    """An amount that this currency does not have."""
+
+    def __init__(self, amount: int, most: int, field: str) -> None:
+        super().__init__(
+            "INVALID_AMOUNT", f"{amount} is not within 1 and {most}, the currency's most.", field
+        )
+
+
+class InvalidBook(InvalidArgument):
+    """A book where the currency has none, or none where it has them."""
+
+    def __init__(self, currency: str, books: bool, field: str) -> None:
+        need = "is kept in books; name one" if books else "has no books; leave the book empty"
+        super().__init__("INVALID_BOOK", f"The currency {currency} {need}.", field)
+
+
+class DuplicateHold(InvalidArgument):
+    """Two buy-ins of one player in the same currency and book."""
+
+    def __init__(self, player_id: str, field: str) -> None:
+        super().__init__(
+            "DUPLICATE_HOLD",
+            f"The player {player_id} has a buy-in in this currency and book already.",
+            field,
+        )
+
+
+class TooManyPlayers(InvalidArgument):
+    """Buy-ins of more players than sit at a table."""
+
+    def __init__(self, most: int, field: str) -> None:
+        super().__init__("TOO_MANY_PLAYERS", f"Buy-ins of at most {most} players.", field)
+
+
+class DuplicateParty(InvalidArgument):
+    """One player on two seats."""
+
+    def __init__(self, player_id: str, field: str) -> None:
+        super().__init__("DUPLICATE_PARTY", f"The player {player_id} has a seat already.", field)
+
+
+class UnknownParty(InvalidArgument):
+    """A transfer from or to a seat that is not there."""
+
+    def __init__(self, party: int, parties: int, field: str) -> None:
+        super().__init__(
+            "UNKNOWN_PARTY", f"There is no party {party}; the request has {parties}.", field
+        )
+
+
+class SelfTransfer(InvalidArgument):
+    """A transfer from somebody to himself, or from the house to the house."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__("SELF_TRANSFER", "Payer and payee are the same.", field)
+
+
+class PlayerRequired(InvalidArgument):
+    """A caller who is no player must name one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "PLAYER_REQUIRED", "Only a player may leave the player out.", field="player_id"
+        )
+
+
+class UnknownWallet(NotFound):
+    """No wallet of this player was opened."""
+
+    def __init__(self, player_id: str, field: str) -> None:
+        super().__init__("UNKNOWN_WALLET", f"The player {player_id} has no wallet.", field)
+
+
+class UnknownCurrency(NotFound):
+    """The wallet is not configured with this currency."""
+
+    def __init__(self, currency: str, field: str) -> None:
+        super().__init__("UNKNOWN_CURRENCY", f"There is no currency {currency}.", field)
+
+
+class UnknownHold(NotFound):
+    """No such hold, or none of this player."""
+
+    def __init__(self, hold_id: str, field: str) -> None:
+        super().__init__("UNKNOWN_HOLD", f"There is no such hold: {hold_id}.", field)
+
+
+class UnknownSettlement(NotFound):
+    """Nothing was settled under this key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__("UNKNOWN_SETTLEMENT", f"Nothing was settled under {key}.", field="key")
+
+
+class InsufficientBalance(FailedPrecondition):
+    """Less is available than is asked for. ``player_ids``: everybody who has too little."""
+
+    def __init__(self, player_ids: Sequence[str], field: str) -> None:
+        names = ", ".join(player_ids)
+        super().__init__(
+            "INSUFFICIENT_BALANCE",
+            f"Too little is available to {names}.",
+            field,
+            {"player_ids": ",".join(player_ids)},
+        )
+
+
+class BalanceOutOfRange(OutOfRange):
+    """An account would leave the range of amounts."""
+
+    def __init__(self, account: str, least: int, most: int, field: str) -> None:
+        super().__init__(
+            "BALANCE_OUT_OF_RANGE", f"The account {account} stays within {least} and {most}.", field
+        )
+
+
+class RequestIdReused(AlreadyExists):
+    """The request id was used for another request. ``differs``: paths of the differing fields."""
+
+    def __init__(self, request_id: str, differs: Sequence[str]) -> None:
+        super().__init__(
+            "REQUEST_ID_REUSED",
+            f"The request {request_id} was made before with another {', '.join(differs)}.",
+            "request_id",
+            {"differs": ",".join(differs)},
+        )
+
+
+class SettlementKeyReused(AlreadyExists):
+    """The key was settled with another body. ``differs``: paths of the differing fields."""
+
+    def __init__(self, key: str, differs: Sequence[str]) -> None:
+        super().__init__(
+            "SETTLEMENT_KEY_REUSED",
+            f"{key} was settled before with another {', '.join(differs)}.",
+            "key",
+            {"differs": ",".join(differs)},
+        )
+
+
+class NotYourWallet(PermissionDenied):
+    """A player asks for another player's wallet."""
+
+    def __init__(self) -> None:
+        super().__init__("NOT_YOUR_WALLET", "A player sees his own wallet alone.", "player_id")
+
+
+class WalletUnavailable(Unavailable):
+    """The database does not take writes now; whether this one was done, its key tells."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "WALLET_UNAVAILABLE", "The ledger cannot be written now; repeat with the same key."
+        )
