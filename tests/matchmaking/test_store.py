@@ -137,6 +137,7 @@ async def test_the_same_request_id_answers_with_the_same_ticket_whatever_became_
     store: Store,
 ) -> None:
     first = (await store.join(new(1))).ticket
+    assert await store.replay(new(1, ticket_id="another")) == first
     again = await store.join(new(1, ticket_id="another", queued_ms=9_999))
     assert again.replayed
     assert again.ticket == first
@@ -157,11 +158,14 @@ async def test_the_same_request_id_with_other_contents_is_refused(store: Store) 
     ):
         with pytest.raises(RequestReused):
             await store.join(new(1, **other))
+        with pytest.raises(RequestReused):
+            await store.replay(new(1, **other))
     assert len(await store.live_tickets()) == 1
 
 
 async def test_request_ids_of_two_players_do_not_meet(store: Store) -> None:
     await store.join(new(1, "same"))
+    assert await store.replay(new(2, "same")) is None
     assert not (await store.join(new(2, "same"))).replayed
 
 
@@ -382,7 +386,9 @@ async def test_a_closed_table_frees_its_players(store: Store) -> None:
     await store.seated("m", "table", "e")
     with pytest.raises(LiveTicket):
         await store.join(new(0, "again"))
+    assert [one.player_id for one in await store.at_table("table")] == ["p0", "p1", "p2", "p3"]
     assert [one.state for one in await store.table_closed("table")] == [TicketState.ENDED] * 4
+    assert await store.at_table("table") == []
     assert await store.table_closed("table") == []
     assert not (await store.join(new(0, "again"))).replayed
 

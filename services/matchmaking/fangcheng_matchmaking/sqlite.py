@@ -111,12 +111,8 @@ class SqliteStore:
         """See `Store.join`."""
 
         def call(db: sqlite3.Connection) -> Joined:
-            first = _one_ticket(
-                db, "player_id = ? AND request_id = ?", new.player_id, new.request_id
-            )
+            first = _replay(db, new)
             if first is not None:
-                if not first.asks_the_same(new):
-                    raise RequestReused(first)
                 return Joined(first, replayed=True)
             live = _live_ticket(db, new.player_id)
             if live is not None:
@@ -125,6 +121,10 @@ class SqliteStore:
             return Joined(_insert(db, Ticket(**fields, number=0)), replayed=False)
 
         return await self._do(call)
+
+    async def replay(self, new: NewTicket) -> Ticket | None:
+        """See `Store.replay`."""
+        return await self._do(lambda db: _replay(db, new))
 
     async def ticket(self, ticket_id: str) -> Ticket:
         """See `Store.ticket`."""
@@ -302,15 +302,17 @@ class SqliteStore:
 
         return await self._do(call)
 
+    async def at_table(self, table_id: str) -> list[Ticket]:
+        """See `Store.at_table`."""
+        return await self._do(lambda db: _at_table(db, table_id))
+
     async def table_closed(self, table_id: str) -> list[Ticket]:
         """See `Store.table_closed`."""
 
         def call(db: sqlite3.Connection) -> list[Ticket]:
             return [
                 _save(db, replace(ticket, state=TicketState.ENDED))
-                for ticket in _tickets(
-                    db, "table_id = ? AND state = 'assigned' ORDER BY seat", table_id
-                )
+                for ticket in _at_table(db, table_id)
             ]
 
         return await self._do(call)
@@ -389,8 +391,19 @@ def _ticket(db: sqlite3.Connection, ticket_id: str) -> Ticket:
     return ticket
 
 
+def _replay(db: sqlite3.Connection, new: NewTicket) -> Ticket | None:
+    first = _one_ticket(db, "player_id = ? AND request_id = ?", new.player_id, new.request_id)
+    if first is not None and not first.asks_the_same(new):
+        raise RequestReused(first)
+    return first
+
+
 def _live_ticket(db: sqlite3.Connection, player_id: str) -> Ticket | None:
     return _one_ticket(db, f"player_id = ? AND {_IS_LIVE}", player_id, *_LIVE_STATES)
+
+
+def _at_table(db: sqlite3.Connection, table_id: str) -> list[Ticket]:
+    return _tickets(db, "table_id = ? AND state = 'assigned' ORDER BY seat", table_id)
 
 
 def _one_ticket(db: sqlite3.Connection, where: str, *values: object) -> Ticket | None:

@@ -80,6 +80,9 @@ class Store(Protocol):
         where the player has a live ticket from another request.
         """
 
+    async def replay(self, new: NewTicket) -> Ticket | None:
+        """What `join` would replay; None where the request is a new one. Raises RequestReused."""
+
     async def ticket(self, ticket_id: str) -> Ticket:
         """The ticket as it stands; raises UnknownTicket."""
 
@@ -136,6 +139,9 @@ class Store(Protocol):
         Of its tickets, those at fault become FAILED, those leaving LEFT, the others WAITING with
         the age that they had.
         """
+
+    async def at_table(self, table_id: str) -> list[Ticket]:
+        """The table's ASSIGNED tickets, by seat."""
 
     async def table_closed(self, table_id: str) -> list[Ticket]:
         """The table's ASSIGNED tickets become ENDED; returns them."""

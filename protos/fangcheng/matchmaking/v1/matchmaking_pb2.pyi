@@ -230,7 +230,9 @@ class JoinQueueRequest(_message.Message):
     """A bot waits to fill up a table and is seated only for that. Needs the scope `bot`."""
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """The studio's labels; a key that the four tickets agree on goes into the table's labels."""
+        """The studio's labels; what the tickets of a table agree on, those on standby aside, goes into the
+        table's labels.
+        """
 
     def __init__(
         self,

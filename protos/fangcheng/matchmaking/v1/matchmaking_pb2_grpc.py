@@ -77,9 +77,11 @@ class MatchmakingServiceServicer(object):
         """Queues the caller in a pool. A player has one live ticket at most: the same request id answers with
         it.
 
-        NOT_FOUND (UNKNOWN_POOL), FAILED_PRECONDITION (ALREADY_QUEUED and ALREADY_SEATED, with the ticket
-        or table in the metadata; CLIENT_TOO_OLD; INSUFFICIENT_BALANCE; UNKNOWN_WALLET), PERMISSION_DENIED
-        (NOT_A_BOT: standby without the scope `bot`).
+        ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
+        PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
+        (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
+        ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
+        INSUFFICIENT_BALANCE), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,8 +97,9 @@ class MatchmakingServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def LeaveQueue(self, request, context):
-        """Takes a ticket of the caller out of its queue. Leaving a ticket that was left before changes
-        nothing.
+        """Takes a ticket of the caller out of its queue. Leaving a ticket that is out already changes
+        nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
+        comes when the outcome is known.
 
         NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
         metadata `table_id`).
@@ -106,8 +109,12 @@ class MatchmakingServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetPlayerStatus(self, request, context):
-        """Where a player is: ticket, table, seat, holds. A player may leave `player_id` empty and gets his
-        own; another player's is refused with PERMISSION_DENIED (NOT_YOUR_STATUS).
+        """Where a player is: ticket, table, seat, holds.
+
+        A player may leave `player_id` empty and gets his own; another player's is refused with
+        PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
+        (PLAYER_REQUIRED). UNAVAILABLE (DEPENDENCY_UNAVAILABLE: only the table service could tell, and does
+        not answer).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -39,9 +39,11 @@ class MatchmakingServiceStub:
     """Queues the caller in a pool. A player has one live ticket at most: the same request id answers with
     it.
 
-    NOT_FOUND (UNKNOWN_POOL), FAILED_PRECONDITION (ALREADY_QUEUED and ALREADY_SEATED, with the ticket
-    or table in the metadata; CLIENT_TOO_OLD; INSUFFICIENT_BALANCE; UNKNOWN_WALLET), PERMISSION_DENIED
-    (NOT_A_BOT: standby without the scope `bot`).
+    ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
+    PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
+    (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
+    ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
+    INSUFFICIENT_BALANCE), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _grpc.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]
     """Streams a ticket of the caller: its state now, then every change. Ends with OK after the outcome.
@@ -49,15 +51,20 @@ class MatchmakingServiceStub:
     NOT_FOUND (UNKNOWN_TICKET), which is also the answer for another player's ticket.
     """
     LeaveQueue: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.LeaveQueueRequest, _matchmaking_pb2.LeaveQueueResponse]
-    """Takes a ticket of the caller out of its queue. Leaving a ticket that was left before changes
-    nothing.
+    """Takes a ticket of the caller out of its queue. Leaving a ticket that is out already changes
+    nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
+    comes when the outcome is known.
 
     NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
     metadata `table_id`).
     """
     GetPlayerStatus: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.GetPlayerStatusRequest, _matchmaking_pb2.GetPlayerStatusResponse]
-    """Where a player is: ticket, table, seat, holds. A player may leave `player_id` empty and gets his
-    own; another player's is refused with PERMISSION_DENIED (NOT_YOUR_STATUS).
+    """Where a player is: ticket, table, seat, holds.
+
+    A player may leave `player_id` empty and gets his own; another player's is refused with
+    PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
+    (PLAYER_REQUIRED). UNAVAILABLE (DEPENDENCY_UNAVAILABLE: only the table service could tell, and does
+    not answer).
     """
 
 @_typing.type_check_only
@@ -71,9 +78,11 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     """Queues the caller in a pool. A player has one live ticket at most: the same request id answers with
     it.
 
-    NOT_FOUND (UNKNOWN_POOL), FAILED_PRECONDITION (ALREADY_QUEUED and ALREADY_SEATED, with the ticket
-    or table in the metadata; CLIENT_TOO_OLD; INSUFFICIENT_BALANCE; UNKNOWN_WALLET), PERMISSION_DENIED
-    (NOT_A_BOT: standby without the scope `bot`).
+    ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
+    PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
+    (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
+    ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
+    INSUFFICIENT_BALANCE), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _aio.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]  # type: ignore[assignment]
     """Streams a ticket of the caller: its state now, then every change. Ends with OK after the outcome.
@@ -81,15 +90,20 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     NOT_FOUND (UNKNOWN_TICKET), which is also the answer for another player's ticket.
     """
     LeaveQueue: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.LeaveQueueRequest, _matchmaking_pb2.LeaveQueueResponse]  # type: ignore[assignment]
-    """Takes a ticket of the caller out of its queue. Leaving a ticket that was left before changes
-    nothing.
+    """Takes a ticket of the caller out of its queue. Leaving a ticket that is out already changes
+    nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
+    comes when the outcome is known.
 
     NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
     metadata `table_id`).
     """
     GetPlayerStatus: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.GetPlayerStatusRequest, _matchmaking_pb2.GetPlayerStatusResponse]  # type: ignore[assignment]
-    """Where a player is: ticket, table, seat, holds. A player may leave `player_id` empty and gets his
-    own; another player's is refused with PERMISSION_DENIED (NOT_YOUR_STATUS).
+    """Where a player is: ticket, table, seat, holds.
+
+    A player may leave `player_id` empty and gets his own; another player's is refused with
+    PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
+    (PLAYER_REQUIRED). UNAVAILABLE (DEPENDENCY_UNAVAILABLE: only the table service could tell, and does
+    not answer).
     """
 
 class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -112,9 +126,11 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         """Queues the caller in a pool. A player has one live ticket at most: the same request id answers with
         it.
 
-        NOT_FOUND (UNKNOWN_POOL), FAILED_PRECONDITION (ALREADY_QUEUED and ALREADY_SEATED, with the ticket
-        or table in the metadata; CLIENT_TOO_OLD; INSUFFICIENT_BALANCE; UNKNOWN_WALLET), PERMISSION_DENIED
-        (NOT_A_BOT: standby without the scope `bot`).
+        ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
+        PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
+        (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
+        ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
+        INSUFFICIENT_BALANCE), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
 
     @_abc_1.abstractmethod
@@ -134,8 +150,9 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _matchmaking_pb2.LeaveQueueRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_matchmaking_pb2.LeaveQueueResponse, _abc.Awaitable[_matchmaking_pb2.LeaveQueueResponse]]:
-        """Takes a ticket of the caller out of its queue. Leaving a ticket that was left before changes
-        nothing.
+        """Takes a ticket of the caller out of its queue. Leaving a ticket that is out already changes
+        nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
+        comes when the outcome is known.
 
         NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
         metadata `table_id`).
@@ -147,8 +164,12 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _matchmaking_pb2.GetPlayerStatusRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_matchmaking_pb2.GetPlayerStatusResponse, _abc.Awaitable[_matchmaking_pb2.GetPlayerStatusResponse]]:
-        """Where a player is: ticket, table, seat, holds. A player may leave `player_id` empty and gets his
-        own; another player's is refused with PERMISSION_DENIED (NOT_YOUR_STATUS).
+        """Where a player is: ticket, table, seat, holds.
+
+        A player may leave `player_id` empty and gets his own; another player's is refused with
+        PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
+        (PLAYER_REQUIRED). UNAVAILABLE (DEPENDENCY_UNAVAILABLE: only the table service could tell, and does
+        not answer).
         """
 
 def add_MatchmakingServiceServicer_to_server(servicer: MatchmakingServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1,0 +1,184 @@
+"""Takes matches through their steps, each repeated until its outcome is known.
+
+    FORMED ──place holds──► HELD ──may nobody leave any more?──► ASKED ──create table──► SEATED
+       │ refused              │ somebody leaves                   │ refused
+       └──────────────────────┴───────────────► RETURNING ◄───────┘
+                                                    └──release holds──► RETURNED
+
+The step is stored before the next one begins, and every call carries the match's id as its key: a
+process that was killed anywhere resumes with the step that is stored, and what it may have done
+already is answered again. While a match is ASKED its table may exist, so that nobody can leave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from .board import Board
+from .core import Match, MatchState, Problem, Ticket, TicketState
+from .metrics import Metrics
+from .partners import Refused, Tables, Unanswered, Wallet
+from .store import SomebodyLeaves, Store
+
+FIRST_BACKOFF_SECONDS = 0.05
+
+
+class Backoff:
+    """Pauses that grow while something fails, spread by chance so that not all return at once."""
+
+    def __init__(self, longest_seconds: float, chance: random.Random) -> None:
+        self._longest_seconds = longest_seconds
+        self._chance = chance
+        self._seconds = 0.0
+
+    def next_seconds(self) -> float:
+        """The next pause."""
+        self._seconds = min(max(2 * self._seconds, FIRST_BACKOFF_SECONDS), self._longest_seconds)
+        return self._seconds * self._chance.uniform(0.5, 1.0)
+
+    def reset(self) -> None:
+        """It went well."""
+        self._seconds = 0.0
+
+
+class Matches:
+    """The matches under way in this process."""
+
+    def __init__(
+        self,
+        store: Store,
+        board: Board,
+        wallet: Wallet,
+        tables: Tables,
+        metrics: Metrics,
+        *,
+        clock_ms: Callable[[], int],
+        chance: random.Random,
+        longest_backoff_seconds: float,
+        table_refused: Callable[[str], None],
+        table_given: Callable[[str], None],
+        log: Any,
+    ) -> None:
+        """`table_refused` and `table_given` are told the pool, so that one that fails can pause."""
+        self._store = store
+        self._board = board
+        self._wallet = wallet
+        self._tables = tables
+        self._metrics = metrics
+        self._clock_ms = clock_ms
+        self._chance = chance
+        self._longest_backoff_seconds = longest_backoff_seconds
+        self._table_refused = table_refused
+        self._table_given = table_given
+        self._log = log
+
+    async def drive(self, match: Match) -> None:
+        """Takes a match to its end, from wherever it stands."""
+        log = self._log.bind(match=match.match_id, pool=match.pool_id)
+        backoff = Backoff(self._longest_backoff_seconds, self._chance)
+        at: Match | None = match
+        with self._metrics.unfinished.track_inprogress():
+            while at is not None:
+                try:
+                    at = await self._step(at)
+                    backoff.reset()
+                    continue
+                except Unanswered as error:
+                    log.warning("no answer", problem=str(error))
+                except Exception:  # a fault of ours in one match must not stop the others
+                    log.exception("a step of a match failed")
+                self._metrics.repeated()
+                await asyncio.sleep(backoff.next_seconds())
+
+    async def fail_without_pool(self, ticket: Ticket) -> None:
+        """Fails a ticket that waits in a pool which the configuration has no longer."""
+        if ticket.state is TicketState.WAITING and ticket.pool_id not in self._board.queues:
+            problem = Problem("UNKNOWN_POOL", f"The pool {ticket.pool_id} has been taken away.")
+            self._board.put(await self._store.fail(ticket.ticket_id, problem))
+            self._metrics.failed(ticket.pool_id, problem.reason)
+
+    async def _step(self, match: Match) -> Match | None:
+        """The next step; the match after it, or None where it has ended."""
+        if match.state is MatchState.FORMED and match.terms.buy_ins:
+            return await self._hold(match)
+        if match.state in (MatchState.FORMED, MatchState.HELD):
+            try:
+                return await self._store.ask(match.match_id)
+            except SomebodyLeaves:
+                return await self._store.give_up(match.match_id, {})
+        if match.state is MatchState.ASKED:
+            return await self._seat(match)
+        if match.state is MatchState.RETURNING:
+            await self._return(match)
+        return None
+
+    async def _hold(self, match: Match) -> Match:
+        try:
+            holds = await self._wallet.place_holds(match)
+        except Refused as refused:
+            if not refused.ticket_ids:
+                self._refused(match, refused.problem)
+            failed = dict.fromkeys(refused.ticket_ids, refused.problem)
+            return await self._store.give_up(match.match_id, failed)
+        return await self._store.held(match.match_id, holds)
+
+    async def _seat(self, match: Match) -> Match | None:
+        try:
+            table_id, endpoint = await self._tables.create(match)
+        except Refused as refused:
+            self._refused(match, refused.problem)
+            return await self._store.give_up(match.match_id, {})
+        tickets = await self._store.seated(match.match_id, table_id, endpoint)
+        self._board.put(*tickets)
+        self._table_given(match.pool_id)
+        now_ms = self._clock_ms()
+        waits = [(now_ms - one.queued_ms) / 1_000 for one in tickets if not one.standby]
+        self._metrics.seated(match.pool_id, waits, filled=match.filled)
+        self._log.info("seated", match=match.match_id, table=table_id, pool=match.pool_id)
+        return None
+
+    async def _return(self, match: Match) -> None:
+        for hold_id in match.hold_ids:
+            await self._wallet.release(hold_id)
+        tickets = await self._store.returned(match.match_id)
+        self._board.put(*tickets)
+        self._metrics.returned(match.pool_id)
+        for ticket in tickets:
+            if ticket.state is TicketState.FAILED and ticket.problem is not None:
+                self._metrics.failed(ticket.pool_id, ticket.problem.reason)
+            await self.fail_without_pool(ticket)
+        self._log.info(
+            "returned", match=match.match_id, pool=match.pool_id, failed=len(match.failed)
+        )
+
+    def _refused(self, match: Match, problem: Problem) -> None:
+        # No ticket is at fault: the pool's terms are, or what the others make of them.
+        self._table_refused(match.pool_id)
+        self._log.error(
+            "match refused",
+            match=match.match_id,
+            pool=match.pool_id,
+            reason=problem.reason,
+            problem=problem.message,
+        )
+
+
+async def end_table(
+    table_id: str, tables: Tables, wallet: Wallet, store: Store, board: Board
+) -> bool:
+    """Frees the players of a table that has closed; whether it had. Raises AioRpcError, Unanswered.
+
+    A table releases its holds when it closes. Of a table that nobody knows we do it.
+    """
+    is_open = await tables.is_open(table_id)
+    if is_open:
+        return False
+    if is_open is None:
+        for ticket in await store.at_table(table_id):
+            for hold_id in ticket.hold_ids:
+                await wallet.release(hold_id)
+    board.put(*await store.table_closed(table_id))
+    return True

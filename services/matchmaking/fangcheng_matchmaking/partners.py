@@ -1,0 +1,201 @@
+"""What matchmaking asks of others: the wallet that holds buy-ins, the service that has the tables.
+
+A call that changes something there ends in one of three ways. It is done; or it is refused, and
+surely nothing has changed (`Refused`); or nobody knows (`Unanswered`), and it must be repeated with
+the same key until it is known. To give up on an unknown outcome would leave a hold or a table
+behind that belongs to nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+import grpc
+import grpc.aio
+
+from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_client import explain
+
+from . import convert
+from .core import Match, Problem, Stake
+
+# The partner has looked at the key and the request before it answers one of these. A repeat that
+# is refused for its token, say, tells nothing about the call before it.
+_DEFINITE = frozenset(
+    {
+        grpc.StatusCode.INVALID_ARGUMENT,
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.ALREADY_EXISTS,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.OUT_OF_RANGE,
+    }
+)
+
+_PLAYERS_OWN = frozenset({"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET"})
+_PAGE = 500
+
+
+class Unanswered(Exception):
+    """The outcome of a call is not known: repeat it."""
+
+
+class Refused(Exception):
+    """A call was refused; nothing has changed at the partner."""
+
+    def __init__(self, problem: Problem, ticket_ids: Sequence[str] = ()) -> None:
+        super().__init__(f"{problem.reason}: {problem.message}")
+        self.problem = problem
+        self.ticket_ids = tuple(ticket_ids)
+        """The tickets whose fault it was; empty: none's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A seat at an open table."""
+
+    table_id: str
+    seat: int
+    endpoint: str
+
+
+class Wallet:
+    """The wallet: the suite's, or a studio's own behind the same contract."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._accounts = wallet_pb2_grpc.WalletServiceStub(channel)
+        self._settlement = wallet_pb2_grpc.SettlementServiceStub(channel)
+
+    async def check(self, player_id: str, stakes: Sequence[Stake]) -> None:
+        """Raises Refused where the player could not bring the buy-ins now.
+
+        A wallet that shows no balances (a studio's own may serve the settlement alone) passes: the
+        holds will tell. Raises AioRpcError where it does not answer.
+        """
+        try:
+            answer = await self._accounts.GetBalances(
+                wallet_pb2.GetBalancesRequest(player_id=player_id)
+            )
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                return
+            if error.code() is grpc.StatusCode.NOT_FOUND:
+                problem = Problem("UNKNOWN_WALLET", "The player has no wallet.")
+                raise Refused(problem) from error
+            raise
+        available = {(one.currency, one.book): one.available for one in answer.balances}
+        for stake in stakes:
+            # Nothing to hold: then a balance below 0 is no hindrance either.
+            has = available.get((stake.currency, stake.book), 0)
+            if stake.buy_in and has < stake.buy_in:
+                raise Refused(
+                    Problem(
+                        "INSUFFICIENT_BALANCE",
+                        f"The pool takes a buy-in of {stake.buy_in} {stake.currency}; "
+                        f"{has} are available.",
+                    )
+                )
+
+    async def place_holds(self, match: Match) -> list[list[str]]:
+        """Holds the buy-ins of a match: the ids, a list for each seat."""
+        request = convert.holds_request(match)
+        try:
+            answer = await self._settlement.PlaceHolds(request)
+        except grpc.aio.AioRpcError as error:
+            raise _outcome(error, match, request) from error
+        holds: list[list[str]] = [[] for _ in match.seats]
+        seat_of = {seat.player_id: number for number, seat in enumerate(match.seats)}
+        for hold in answer.holds:
+            holds[seat_of[hold.player_id]].append(hold.hold_id)
+        return holds
+
+    async def release(self, hold_id: str) -> None:
+        """Releases a hold; one that the wallet does not know is none."""
+        try:
+            await self._settlement.ReleaseHolds(wallet_pb2.ReleaseHoldsRequest(hold_ids=[hold_id]))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.NOT_FOUND:
+                return
+            raise Unanswered(str(explain(error))) from error
+
+
+class Tables:
+    """The table service."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._stub = table_pb2_grpc.TableServiceStub(channel)
+
+    async def create(self, match: Match) -> tuple[str, str]:
+        """Creates the table of a match: its id and where its owner listens."""
+        try:
+            answer = await self._stub.CreateTable(convert.table_request(match))
+        except grpc.aio.AioRpcError as error:
+            raise _outcome(error, match) from error
+        return answer.table.table_id, answer.table.endpoint
+
+    async def is_open(self, table_id: str) -> bool | None:
+        """Whether the table goes on; None: there is no such table. Raises AioRpcError."""
+        table = await self._get(table_id)
+        return None if table is None else table.phase != table_pb2.TABLE_PHASE_CLOSED
+
+    async def endpoint(self, table_id: str) -> str | None:
+        """Where the owner of a table listens now; None: it is not open. Raises AioRpcError."""
+        table = await self._get(table_id)
+        if table is None or table.phase == table_pb2.TABLE_PHASE_CLOSED:
+            return None
+        return table.endpoint
+
+    async def seat_of(self, player_id: str) -> Seat | None:
+        """The player's seat at an open table, whoever had it created. Raises AioRpcError."""
+        answer = await self._stub.ListTables(
+            table_pb2.ListTablesRequest(player_id=player_id, page_size=1)
+        )
+        for table in answer.tables:
+            for seat in table.seats:
+                if seat.player_id == player_id:
+                    return Seat(table.table_id, seat.seat, table.endpoint)
+        return None
+
+    async def open_tables(self) -> AsyncGenerator[str, None]:
+        """Ids of the tables that are not closed. Raises AioRpcError."""
+        request = table_pb2.ListTablesRequest(page_size=_PAGE)
+        while True:
+            answer = await self._stub.ListTables(request)
+            for table in answer.tables:
+                yield table.table_id
+            if not answer.next_page_token:
+                return
+            request.page_token = answer.next_page_token
+
+    async def _get(self, table_id: str) -> table_pb2.Table | None:
+        try:
+            answer = await self._stub.GetTable(table_pb2.GetTableRequest(table_id=table_id))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.NOT_FOUND:
+                return None
+            raise
+        return answer.table
+
+
+def _outcome(
+    error: grpc.aio.AioRpcError,
+    match: Match,
+    holds: wallet_pb2.PlaceHoldsRequest | None = None,
+) -> Refused | Unanswered:
+    """What an error means for the match."""
+    told = explain(error)
+    if told.code not in _DEFINITE:
+        return Unanswered(str(told))
+    problem = Problem(told.reason, told.message)
+    if holds is None or told.reason not in _PLAYERS_OWN:
+        return Refused(problem)
+    # The metadata names everybody; the field, the first. Long lists of long ids are cut off.
+    players = set(told.metadata.get("player_ids", "").split(","))
+    found = re.match(r"holds\[(\d+)\]", told.field or "")
+    if found and int(found[1]) < len(holds.holds):
+        players.add(holds.holds[int(found[1])].player_id)
+    at_fault = [seat.ticket_id for seat in match.seats if seat.player_id in players]
+    # A wallet that does not say whose fault it was: any of them could keep the others for ever.
+    return Refused(problem, at_fault or [seat.ticket_id for seat in match.seats])

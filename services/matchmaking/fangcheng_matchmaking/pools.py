@@ -1,0 +1,150 @@
+"""The pools, read from a YAML file and checked before the service starts.
+
+The limits are those of `CreateTable`, so that a pool that is taken here is never refused there for
+its form. Whether a rule set and its options exist is the table service's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from .core import OptionValue, Pool, Stake, Terms, Timing
+
+MOST_AMOUNT = 2**53
+_BARE = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+_Id = Annotated[str, Field(min_length=1, max_length=64)]
+_Milliseconds = Annotated[int, Field(ge=0, le=600_000)]
+
+
+class BadPools(Exception):
+    """The file does not make usable pools; the message names each key at fault."""
+
+
+class _Rules(BaseModel):
+    model_config = _BARE
+
+    id: _Id
+    revision: int = Field(0, ge=0, le=2**32 - 1)
+    options: dict[_Id, bool | int | Annotated[str, Field(max_length=64)]] = Field(
+        default_factory=dict, max_length=32
+    )
+
+
+class _Stake(BaseModel):
+    model_config = _BARE
+
+    currency: _Id
+    book: str = Field("", max_length=64)
+    per_unit: int = Field(ge=1, le=1_000_000_000)
+    buy_in: int = Field(0, ge=0, le=MOST_AMOUNT)
+
+
+class _Timing(BaseModel):
+    model_config = _BARE
+
+    turn_ms: _Milliseconds | None = None
+    claim_ms: _Milliseconds | None = None
+    before_deal_ms: _Milliseconds | None = None
+    claim_window_ms: int | None = Field(default=None, ge=0, le=60_000)
+    between_hands_ms: _Milliseconds | None = None
+    away_grace_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+
+
+class _Pool(BaseModel):
+    model_config = _BARE
+
+    id: _Id
+    name: str = Field(min_length=1, max_length=128)
+    rules: _Rules
+    stakes: list[_Stake] = Field(default_factory=list, max_length=4)
+    hands: int = Field(0, ge=0, le=1_000)
+    timing: _Timing = _Timing()
+    least_client_version: int = Field(0, ge=0, le=2**32 - 1)
+    fill_with_bots_after_ms: int = Field(0, ge=0, le=3_600_000)
+
+    @field_validator("stakes")
+    @classmethod
+    def _each_currency_once(cls, stakes: list[_Stake]) -> list[_Stake]:
+        kinds = [(stake.currency, stake.book) for stake in stakes]
+        for kind in kinds:
+            if kinds.count(kind) > 1:
+                raise ValueError(f"the currency {' '.join(kind).strip()} is staked twice")
+        return stakes
+
+    def as_pool(self) -> Pool:
+        options: dict[str, OptionValue] = dict(self.rules.options)
+        return Pool(
+            pool_id=self.id,
+            name=self.name,
+            terms=Terms(
+                rule_set=self.rules.id,
+                revision=self.rules.revision,
+                options=options,
+                stakes=tuple(Stake(**stake.model_dump()) for stake in self.stakes),
+                hands=self.hands,
+                timing=Timing(**self.timing.model_dump()),
+            ),
+            least_client_version=self.least_client_version,
+            fill_with_bots_after_ms=self.fill_with_bots_after_ms,
+        )
+
+
+class _File(BaseModel):
+    model_config = _BARE
+
+    pools: list[_Pool] = Field(min_length=1, max_length=256)
+
+    @field_validator("pools")
+    @classmethod
+    def _each_id_once(cls, pools: list[_Pool]) -> list[_Pool]:
+        ids = [pool.id for pool in pools]
+        for pool_id in ids:
+            if ids.count(pool_id) > 1:
+                raise ValueError(f"the id {pool_id} is given twice")
+        return pools
+
+
+def load_pools(path: Path | None = None) -> dict[str, Pool]:
+    """The pools of a file by id, in its order; without a path those that come with the service.
+
+    Raises BadPools.
+    """
+    try:
+        if path is None:
+            text = files(__package__).joinpath("pools.yaml").read_text("utf-8")
+        else:
+            text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadPools(f"{path}: cannot be read: {error}") from None
+    return parse_pools(text, str(path or "pools.yaml"))
+
+
+def parse_pools(text: str, name: str = "pools") -> dict[str, Pool]:
+    """The pools of a YAML text by id, in its order; `name` stands in the message of BadPools."""
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise BadPools(f"{name}: not YAML: {error}") from None
+    try:
+        parsed = _File.model_validate(document)
+    except ValidationError as error:
+        problems: Sequence[Any] = error.errors(include_url=False, include_context=False)
+        raise BadPools(
+            "\n".join(f"{name}: {_complaint(problem)}" for problem in problems)
+        ) from None
+    return {pool.id: pool.as_pool() for pool in parsed.pools}
+
+
+def _complaint(problem: dict[str, Any]) -> str:
+    key = ""
+    for part in problem["loc"]:
+        key += f"[{part}]" if isinstance(part, int) else f".{part}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{key.lstrip('.') or 'the file'}: {message}"

@@ -1,0 +1,40 @@
+"""Settings of the matchmaking service, from FANGCHENG_MATCHMAKING_*."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from fangcheng_kit import Settings
+
+
+class MatchmakingSettings(Settings):
+    """See `fangcheng_kit.settings.Settings` for what all services have."""
+
+    database: Path = Field(
+        Path("matchmaking.db"), description="SQLite file of tickets and matches; made if missing."
+    )
+    table: str = Field(
+        "127.0.0.1:7101", min_length=1, description="Where the table service listens."
+    )
+    wallet: str = Field(
+        "127.0.0.1:7102",
+        min_length=1,
+        description="Where the wallet listens, or a studio's own SettlementService.",
+    )
+    pools: Path | None = Field(
+        None, description="YAML file of the pools; without it those that come with the service."
+    )
+    table_check_seconds: float = Field(
+        3.0, gt=0, le=600, description="How often assigned tables are asked whether they closed."
+    )
+    longest_backoff_seconds: float = Field(
+        5.0,
+        gt=0,
+        le=600,
+        description="Longest pause before a step that had no answer is repeated.",
+    )
+    keep_days: float = Field(
+        7.0, gt=0, description="How long tickets that have ended are kept for repeated requests."
+    )
