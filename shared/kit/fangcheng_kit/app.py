@@ -65,6 +65,8 @@ class Kit:
     def __init__(self, name: str, settings: Settings) -> None:
         self.name = name
         """The service's name, as in the subject ``service:<name>`` of its own calls."""
+        self.address = ""
+        """Where the process's gRPC server listens, ``host:port``, the chosen port filled in."""
         self.registry: CollectorRegistry = new_registry()
         """Where the service registers its metrics."""
         self.draining = asyncio.Event()
@@ -221,7 +223,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     )
     # Addresses first: a second process must fail before it opens the first one's database.
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
-    address = _bound(server, settings.listen)
+    kit.address = address = _bound(server, settings.listen)
     with _metrics(kit, settings.metrics_listen) as metrics:
         try:
             async with open_service(settings, kit) as servicers:
