@@ -1,0 +1,253 @@
+"""Whole hands in one process: for tests, for measuring rule sets, for trying out players.
+
+`play_hand` is the driving loop of `round.py` without times: it answers the questions itself and
+lets the players answer their prompts at once. `play_hands` plays one hand after another from a
+seed, as a table would.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .actions import Action, Analysed, AnalyzeQuestion, Choose, Command, Question, Scored
+from .actions import Prompt as Prompt
+from .actions import WindowOver
+from .analysis import Analysis, DiscardChoice, analyze
+from .events import Event
+from .hand import Hand
+from .melds import Meld, MeldKind
+from .round import HandSetup, Round
+from .ruleset import Options, RuleSet, first_dealer
+from .scoring import Draw, Win, score
+from .tiles import COPIES, is_orphan
+
+SEATS = (0, 1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a player knows when it is asked."""
+
+    rule_set: RuleSet
+    options: Options
+    concealed: tuple[int, ...]
+    melds: tuple[Meld, ...]
+    analysis: Analysis | None
+    """Of the player's fourteen tiles in its own turn, with progress."""
+
+
+class Player(Protocol):
+    """Chooses one of the actions that it is offered."""
+
+    def choose(self, situation: Situation, prompt: Prompt) -> Action:
+        """The answer to a prompt; one of `prompt.actions`."""
+
+
+class RandomPlayer:
+    """Does anything that is allowed, but always wins where it can."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def choose(self, situation: Situation, prompt: Prompt) -> Action:
+        """The win if there is one, else any action."""
+        first = prompt.actions[0]
+        return first if first.kind == "win" else self._chance.choice(prompt.actions)
+
+
+class SimplePlayer:
+    """Goes straight for a win: the fewest tiles away, then the most useful tiles.
+
+    It knows that hands of the north-east need a triplet and a terminal, declares a wait where it
+    may, and never plays against others.
+    """
+
+    def choose(self, situation: Situation, prompt: Prompt) -> Action:
+        """The action that leaves the hand nearest to a win."""
+        first = prompt.actions[0]
+        if first.kind in ("win", "piao"):
+            return first
+        if prompt.kind == "turn":
+            return self._turn(situation, prompt)
+        return self._claim(situation, prompt)
+
+    def _turn(self, situation: Situation, prompt: Prompt) -> Action:
+        analysis = situation.analysis
+        if analysis is None:
+            raise ValueError("a turn comes with an analysis")
+        hand = Hand(situation.concealed, situation.melds)
+        discards = {c.tile: c for c in analysis.discards}
+        kongs = {(c.tile, c.kind): c for c in analysis.kongs}
+        best, least = prompt.actions[-1], float("inf")
+        for action in prompt.actions:
+            if action.kind == "pass":
+                value = 0.0
+            elif action.kind == "kong" and action.tile is not None and action.meld is not None:
+                # A kong that leaves the hand waiting is worth its payment.
+                waits = kongs[action.tile, action.meld].waits
+                value = -20.0 if len(waits) == 1 or (waits and not action.declare) else 5.0
+            elif action.tile is not None:
+                value = _distance(hand, discards[action.tile])
+            value -= 0.5 if action.declare else 0.0
+            if value < least:
+                best, least = action, value
+        return best
+
+    def _claim(self, situation: Situation, prompt: Prompt) -> Action:
+        now = Hand(situation.concealed, situation.melds)
+        if len(now.concealed) + 3 * len(now.melds) != 13:
+            return prompt.actions[-1]
+        here = analyze(situation.rule_set, situation.options, now, progress=True)
+        best = prompt.actions[-1]
+        least = _distance(now, DiscardChoice(-1, here.waits, here.shanten, here.useful))
+        for action in prompt.actions:
+            if action.kind in ("chi", "pong"):
+                after = _after_claim(now, action)
+                found = analyze(situation.rule_set, situation.options, after, progress=True)
+                value = min(_distance(after, choice) for choice in found.discards)
+                if value < least - 0.3:
+                    best, least = action, value
+        return best
+
+
+def _after_claim(hand: Hand, action: Action) -> Hand:
+    tile = action.tile if action.tile is not None else -1
+    mine = action.tiles if action.kind == "chi" else (tile, tile)
+    kind = MeldKind.CHI if action.kind == "chi" else MeldKind.PONG
+    rest = list(hand.concealed)
+    for used in mine:
+        rest.remove(used)
+    return Hand(tuple(rest), (*hand.melds, Meld(kind, (*mine, tile))))
+
+
+def _distance(hand: Hand, choice: DiscardChoice) -> float:
+    """How far a hand is from a win after a discard (-1: none), the less the nearer."""
+    held = hand.held
+    if choice.waits:
+        return -2.0 - 0.05 * sum(COPIES - held[wait.tile] for wait in choice.waits)
+    concealed = hand.counts
+    if choice.tile >= 0:
+        held[choice.tile] -= 1
+        concealed[choice.tile] -= 1
+    # Waiting by shape, but on nothing that is legal: it must be built anew.
+    away = max(choice.shanten or 0, 1)
+    value = away - 0.02 * sum(COPIES - held[kind] for kind in choice.useful)
+    if not any(meld.kind is not MeldKind.CHI for meld in hand.melds) and max(concealed) < 3:
+        value += 0.3 if sum(count == 2 for count in concealed) >= 2 else 0.9
+    if not any(count and is_orphan(kind) for kind, count in enumerate(held)):
+        value += 0.9
+    return value
+
+
+def play_hand(
+    setup: HandSetup,
+    players: Sequence[Player],
+    *,
+    seen: Callable[[Round, Sequence[Event]], None] | None = None,
+) -> tuple[Round, list[Event]]:
+    """Play one hand to its end.
+
+    `seen` is called with the machine and the new events after each step.
+    """
+    play, events = Round.begin(setup)
+    if seen:
+        seen(play, events)
+    while not play.ended:
+        told = play.step(_next_command(play, players))
+        events += told
+        if seen:
+            seen(play, told)
+    return play, events
+
+
+def answer(play: Round, question: Question) -> Command:
+    """The evaluator's answer to a question of this hand, progress included."""
+    if isinstance(question, AnalyzeQuestion):
+        found = analyze(play.rule_set, play.options, question.hand, progress=True)
+        return Analysed(question.number, found)
+    return Scored(question.number, score(play.rule_set, play.options, question.finished))
+
+
+def _next_command(play: Round, players: Sequence[Player]) -> Command:
+    for question in play.questions():
+        return answer(play, question)
+    for number, prompt in play.prompts().items():
+        seat = play.seats[number]
+        situation = Situation(
+            play.rule_set,
+            play.options,
+            tuple(seat.concealed),
+            tuple(seat.melds),
+            seat.analysis,
+        )
+        return Choose(number, prompt.decision, players[number].choose(situation, prompt))
+    window = play.window()
+    if window is None:
+        raise RuntimeError("the hand waits for nothing")
+    return WindowOver(window)
+
+
+def play_hands(
+    rule_set: RuleSet,
+    players: Sequence[Player],
+    *,
+    hands: int,
+    seed: int,
+    options: Mapping[str, object] | None = None,
+    seen: Callable[[Round, Sequence[Event]], None] | None = None,
+) -> Iterator[tuple[Round, list[Event]]]:
+    """Play hands one after another, the dealer moving as the rule set says."""
+    chance = random.Random(seed)  # noqa: S311  # a simulation is to be repeatable
+    complete = rule_set.complete(options)
+
+    def roll(dice: int) -> tuple[int, ...]:
+        return tuple(chance.randint(1, 6) for _ in range(dice))
+
+    dealer: int | None = None
+    drawn_before = 0
+    for number in range(1, hands + 1):
+        wall = list(rule_set.wall_tiles)
+        chance.shuffle(wall)
+        dice = roll(rule_set.hand_dice)
+        if dealer is None:
+            dealer = first_dealer(rule_set, roll(rule_set.first_dealer_dice))
+        setup = HandSetup(
+            rule_set_id=rule_set.id,
+            revision=rule_set.revision,
+            options=complete,
+            hand_number=number,
+            dealer=dealer,
+            dice=dice,
+            wall=tuple(wall),
+            drawn_hands_before=drawn_before,
+        )
+        play, events = play_hand(setup, players, seen=seen)
+        yield play, events
+        dealer = rule_set.next_dealer(play.finished)
+        drawn_before = drawn_before + 1 if isinstance(play.end, Draw) else 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What many hands came to."""
+
+    hands: int = 0
+    wins: int = 0
+    self_draws: int = 0
+    draws: int = 0
+    kongs: int = 0
+    house: int = 0
+
+    def add(self, play: Round) -> None:
+        """Count one finished hand."""
+        self.hands += 1
+        self.kongs += play.kongs
+        self.house += play.score.house if play.score else 0
+        if isinstance(play.end, Win):
+            self.wins += 1
+            self.self_draws += play.end.by == "self_draw"
+        elif isinstance(play.end, Draw):
+            self.draws += 1
