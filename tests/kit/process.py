@@ -15,9 +15,11 @@ from tests.kit.echo import SERVICE, Echo, add
 class EchoSettings(Settings):
     """The echo's own."""
 
-    breaks: bool = Field(False, description="Its background task fails once the echo serves.")
-    slow_start: bool = Field(False, description="It takes for ever to open.")
-    hangs: bool = Field(False, description="It takes for ever to close.")
+    breaks: bool = Field(
+        default=False, description="Its background task fails once the echo serves."
+    )
+    slow_start: bool = Field(default=False, description="It takes for ever to open.")
+    hangs: bool = Field(default=False, description="It takes for ever to close.")
 
 
 @asynccontextmanager

@@ -100,7 +100,7 @@ async def test_all_violations_are_named_with_their_paths(stub: Stub) -> None:
         await stub.Unary(EchoRequest(text="far too long", tags=["a", ""]))
     trailing = dict(caught.value.trailing_metadata() or ())
     bad = BadRequest()
-    status = Status.FromString(trailing[DETAILS_KEY])  # type: ignore[arg-type]  # -bin is bytes
+    status = Status.FromString(trailing[DETAILS_KEY])
     assert any(detail.Unpack(bad) for detail in status.details)
     assert [violation.field for violation in bad.field_violations] == ["text", "tags[1]"]
 

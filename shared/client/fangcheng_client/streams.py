@@ -105,7 +105,8 @@ async def resumed(
         call = open_stream(last)
         try:
             while True:
-                message = await asyncio.wait_for(call.read(), silence_seconds)
+                async with asyncio.timeout(silence_seconds):
+                    message = await call.read()
                 if message is grpc.aio.EOF:
                     return
                 alive = time.monotonic()

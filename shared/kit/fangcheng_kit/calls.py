@@ -240,7 +240,7 @@ class Calls(grpc.aio.ServerInterceptor):
             self._log.error("handler failed", exc_info=error)
         await context.abort(
             refusal.code,
-            refusal.message,
+            errors.status_message(refusal),
             ((errors.DETAILS_KEY, errors.details(refusal)), (REQUEST_ID_KEY, call.request_id)),
         )
 

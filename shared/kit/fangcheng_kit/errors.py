@@ -20,11 +20,12 @@ from google.rpc.status_pb2 import Status
 DOMAIN = "fangcheng"
 DETAILS_KEY = "grpc-status-details-bin"
 
-# Everything travels in HTTP/2 trailers, which peers limit to 8 KiB.
-_MOST_MESSAGE = 1_000
-_MOST_METADATA = 20
+# A status travels in HTTP/2 trailers, which peers limit to 8 KiB: the message percent-encoded, nine
+# bytes for a Chinese character, and the details in base 64.
+_MOST_MESSAGE = 300
 _MOST_VALUE = 200
-_MOST_VIOLATIONS = 8
+_MOST_ENTRIES = 16
+_MOST_DETAILS_BYTES = 3_500
 
 
 class ServiceError(Exception):
@@ -159,20 +160,38 @@ def refusal(error: Exception) -> ServiceError:
     return Internal()
 
 
+def status_message(error: ServiceError) -> str:
+    """The message of an error, shortened to what fits."""
+    return _short(error.message, _MOST_MESSAGE)
+
+
 def details(error: ServiceError) -> bytes:
-    """The ``google.rpc.Status`` of an error, for the trailing metadata."""
+    """The ``google.rpc.Status`` of an error, for the trailing metadata, shortened to what fits."""
+    entries = _MOST_ENTRIES
+    while True:
+        status = _status(error, entries)
+        if entries == 0 or status.ByteSize() <= _MOST_DETAILS_BYTES:
+            return status.SerializeToString()
+        entries //= 2
+
+
+def _status(error: ServiceError, entries: int) -> Status:
     info = ErrorInfo(reason=error.reason, domain=DOMAIN)
-    for key, value in list(error.metadata.items())[:_MOST_METADATA]:
-        info.metadata[key] = value[:_MOST_VALUE]
+    for key, value in list(error.metadata.items())[:entries]:
+        info.metadata[key] = _short(value, _MOST_VALUE)
     if error.field:
-        info.metadata["field"] = error.field[:_MOST_VALUE]
-    status = Status(code=error.code.value[0], message=error.message[:_MOST_MESSAGE])
+        info.metadata["field"] = _short(error.field, _MOST_VALUE)
+    status = Status(code=error.code.value[0], message=status_message(error))
     status.details.add().Pack(info)
-    if error.violations:
+    if error.violations and entries:
         bad = BadRequest()
-        for field, description in error.violations[:_MOST_VIOLATIONS]:
+        for field, description in error.violations[:entries]:
             bad.field_violations.add(
-                field=field[:_MOST_VALUE], description=description[:_MOST_VALUE]
+                field=_short(field, _MOST_VALUE), description=_short(description, _MOST_VALUE)
             )
         status.details.add().Pack(bad)
-    return status.SerializeToString()
+    return status
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -81,21 +81,21 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, env_ignore_empty=True)
 
     listen: LoopbackAddress = Field(
-        "127.0.0.1:0",
+        default="127.0.0.1:0",
         description="Address of the gRPC server, this host only; port 0 takes a free one.",
     )
     metrics_listen: Address = Field(
-        "127.0.0.1:0", description="Address of the Prometheus endpoint `/metrics`."
+        default="127.0.0.1:0", description="Address of the Prometheus endpoint `/metrics`."
     )
     port_file: Path | None = Field(
-        None,
+        default=None,
         description=(
             "File to write once the service serves: JSON with `listen`, `metrics` and `pid`. "
             "Removed at the end."
         ),
     )
     dev_key: str = Field(
-        "",
+        default="",
         repr=False,
         validate_default=True,
         description=(
@@ -104,16 +104,16 @@ class Settings(BaseSettings):
         ),
     )
     token_leeway_seconds: float = Field(
-        10.0, ge=0, le=300, description="How far the clocks of token makers may be off."
+        default=10.0, ge=0, le=300, description="How far the clocks of token makers may be off."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Least level that is logged. Calls that went well are at debug."
+        default="info", description="Least level that is logged. Calls that went well are at debug."
     )
     max_message_bytes: int = Field(
-        4 * 1024 * 1024, ge=1024, description="Largest message taken, in bytes."
+        default=4 * 1024 * 1024, ge=1024, description="Largest message taken, in bytes."
     )
     max_connection_age_seconds: float = Field(
-        0.0,
+        default=0.0,
         ge=0,
         description=(
             "Age at which a connection is closed after its calls, so that clients look up the "
@@ -121,15 +121,15 @@ class Settings(BaseSettings):
         ),
     )
     call_timeout_seconds: float = Field(
-        5.0, gt=0, description="Deadline of calls to other services that set none."
+        default=5.0, gt=0, description="Deadline of calls to other services that set none."
     )
     drain_seconds: float = Field(
-        2.0,
+        default=2.0,
         ge=0,
         description="How long a stopping service tells NOT_SERVING before it refuses calls.",
     )
     grace_seconds: float = Field(
-        5.0, ge=0, description="How long calls in flight may then still take."
+        default=5.0, ge=0, description="How long calls in flight may then still take."
     )
 
     @field_validator("dev_key")

@@ -1,0 +1,171 @@
+"""Streams that go on after their connection broke, against a table that breaks them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+
+from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng_client import attend, connect, explain, streams, watch
+from fangcheng_client.streams import MissingEvent
+from fangcheng_kit import Kit, Servicer, Settings, errors, principal, serving
+from fangcheng_kit.principal import mint_token
+from tests.kit.echo import KEY
+
+Step = int | Exception | str
+"""What a table does next: send the event of a number, fail, `beat`, or `hang`."""
+
+
+class Table:
+    """A table whose streams go as they are told, one list of steps for each that is opened."""
+
+    def __init__(self, *scripts: list[Step]) -> None:
+        self.scripts = list(scripts)
+        self.asked: list[tuple[str, int, bytes]] = []
+
+    async def Attend(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        assert principal.current().kind == "player"
+        self.asked.append((request.table_id, request.from_number, request.entropy))
+        async for kind, message in self._play():
+            yield table_pb2.AttendResponse(**{kind: message})
+
+    async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        self.asked.append((request.table_id, request.from_number, b""))
+        async for kind, message in self._play():
+            yield table_pb2.WatchResponse(**{kind: message})
+
+    async def _play(self) -> AsyncIterator[tuple[str, Any]]:
+        for step in self.scripts.pop(0):
+            if isinstance(step, int):
+                yield "event", table_pb2.TableEvent(number=step)
+            elif isinstance(step, Exception):
+                raise step
+            elif step == "beat":
+                yield "heartbeat", table_pb2.Heartbeat(last_number=7)
+            else:
+                await asyncio.Event().wait()
+
+    async def _other(self, request: Any, context: Any) -> Any:
+        raise AssertionError("not called here")
+
+    CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = GetHandRecord = _other
+
+
+AWAY = errors.Unavailable("DRAINING", "Elsewhere.")
+
+
+@asynccontextmanager
+async def connected(table: Table) -> AsyncIterator[grpc.aio.Channel]:
+    @asynccontextmanager
+    async def open_service(settings: Settings, kit: Kit) -> AsyncIterator[list[Servicer]]:
+        yield [
+            Servicer(
+                table_pb2_grpc.add_TableServiceServicer_to_server,
+                table,
+                "fangcheng.table.v1.TableService",
+            )
+        ]
+
+    settings = Settings(dev_key=KEY, drain_seconds=0.0, grace_seconds=1.0)
+    async with (
+        serving("table", settings, open_service) as server,
+        connect(server.address, token=mint_token(KEY, "player:ming")) as channel,
+    ):
+        yield channel
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "LONGEST_PAUSE_SECONDS", 0.05)
+
+
+Open = Callable[..., AsyncIterator[table_pb2.TableEvent]]
+
+
+@pytest.mark.parametrize("open_stream", [attend, watch])
+async def test_a_broken_stream_goes_on_where_it_broke(open_stream: Open) -> None:
+    table = Table([1, 2, AWAY], [3, AWAY], [AWAY], ["beat", 4])
+    async with connected(table) as channel:
+        numbers = [event.number async for event in open_stream(channel, "t1")]
+    assert numbers == [1, 2, 3, 4]
+    # gRPC itself repeats a stream that broke before its first message, with the same number.
+    assert [number for _, number, _ in table.asked] == [0, 2, 3, 3]
+    assert {name for name, _, _ in table.asked} == {"t1"}
+
+
+async def test_a_stream_begins_after_the_number_it_is_given() -> None:
+    table = Table([6, 7])
+    async with connected(table) as channel:
+        stream = attend(channel, "t1", 5, entropy=b"mine")
+        assert [event.number async for event in stream] == [6, 7]
+    assert table.asked == [("t1", 5, b"mine")]
+
+
+async def test_what_comes_twice_is_given_once() -> None:
+    async with connected(Table([1, 2, AWAY], [1, 2, 3])) as channel:
+        assert [event.number async for event in attend(channel, "t1")] == [1, 2, 3]
+
+
+async def test_a_reader_that_was_too_slow_resumes() -> None:
+    slow = errors.ResourceExhausted("READER_TOO_SLOW", "Read faster.")
+    async with connected(Table([1, slow], [2])) as channel:
+        assert [event.number async for event in attend(channel, "t1")] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.Aborted("ATTENDED_ELSEWHERE", "A newer stream has the seat."),
+        errors.NotFound("UNKNOWN_TABLE", "There is none."),
+        errors.PermissionDenied("NOT_SEATED", "Not yours."),
+        errors.ResourceExhausted("TOO_MANY", "Enough."),
+    ],
+)
+async def test_what_does_not_pass_by_waiting_is_raised_at_once(
+    error: errors.ServiceError,
+) -> None:
+    table = Table([1, error])
+    async with connected(table) as channel:
+        stream = attend(channel, "t1")
+        assert (await anext(stream)).number == 1
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await anext(stream)
+    assert explain(caught.value).reason == error.reason
+    assert table.scripts == []
+
+
+async def test_a_service_that_does_not_come_back_is_given_up() -> None:
+    async with connect("127.0.0.1:1", token="t") as channel:
+        stream = attend(channel, "t1", give_up_seconds=0.2)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await anext(stream)
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_stream_that_falls_silent_is_opened_again() -> None:
+    async with connected(Table([1, "hang"], [2])) as channel:
+        stream = attend(channel, "t1", silence_seconds=0.3)
+        assert [event.number async for event in stream] == [1, 2]
+
+
+async def test_heartbeats_are_given_to_who_wants_them() -> None:
+    heard: list[int] = []
+    async with connected(Table(["beat", 1, "beat"])) as channel:
+        stream = attend(channel, "t1", on_heartbeat=lambda beat: heard.append(beat.last_number))
+        assert [event.number async for event in stream] == [1]
+    assert heard == [7, 7]
+
+
+async def test_a_gap_in_the_numbers_is_an_error() -> None:
+    async with connected(Table([1, 3])) as channel:
+        stream = attend(channel, "t1")
+        assert (await anext(stream)).number == 1
+        with pytest.raises(MissingEvent, match="3 came after 1"):
+            await anext(stream)

@@ -1,0 +1,100 @@
+"""Settings from the environment, beyond what the tests of the process show."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import Field
+
+from fangcheng_kit.settings import (
+    BadSettings,
+    LoopbackAddress,
+    Settings,
+    load,
+    reference,
+    split_address,
+)
+from tests.kit.echo import KEY
+
+
+class WalletSettings(Settings):
+    """The settings of a service."""
+
+    listen: LoopbackAddress = Field(default="127.0.0.1:7104", description="Where it listens.")
+    database: str = Field(default="wallet.db", description="The file; `a|b`.")
+    most: int = Field(default=3, gt=0, le=9, description="How many.")
+    names: list[str] = Field(default=["a"], description="Which.")
+
+
+@pytest.fixture(autouse=True)
+def dev_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANGCHENG_DEV_KEY", KEY)
+
+
+def test_a_setting_of_the_service_wins_over_one_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANGCHENG_GRACE_SECONDS", "7")
+    assert load("wallet", WalletSettings).grace_seconds == 7
+    monkeypatch.setenv("FANGCHENG_WALLET_GRACE_SECONDS", "8")
+    assert load("wallet", WalletSettings).grace_seconds == 8
+    assert load("table", WalletSettings).grace_seconds == 7
+
+
+def test_a_services_own_setting_is_not_taken_from_a_variable_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FANGCHENG_DATABASE", "everybodys.db")
+    monkeypatch.setenv("FANGCHENG_WALLET_MOST", "4")
+    settings = load("wallet", WalletSettings)
+    assert (settings.database, settings.most) == ("wallet.db", 4)
+
+
+def test_settings_made_directly_read_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANGCHENG_GRACE_SECONDS", "7")
+    monkeypatch.setenv("DATABASE", "elsewhere.db")
+    settings = WalletSettings(dev_key=KEY, most=5)
+    assert (settings.grace_seconds, settings.database, settings.most) == (5, "wallet.db", 5)
+
+
+def test_a_list_that_is_no_json_is_a_bad_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANGCHENG_WALLET_NAMES", "[a")
+    with pytest.raises(BadSettings, match=r"^FANGCHENG_WALLET_NAMES=\[a: it cannot be read"):
+        load("wallet", WalletSettings)
+
+
+@pytest.mark.parametrize("field", [Field(3), Field(description="no default")])
+def test_a_setting_needs_a_description_and_a_default(field: object) -> None:
+    with pytest.raises(TypeError, match=r"Bare\.size needs a description and a default"):
+        type("Bare", (Settings,), {"__annotations__": {"size": int}, "size": field})
+
+
+def test_the_key_is_not_shown_with_the_settings() -> None:
+    assert KEY not in repr(WalletSettings(dev_key=KEY))
+
+
+def test_the_reference_names_every_variable_with_default_and_bounds() -> None:
+    page = reference({"wallet": WalletSettings})
+    common, own = page.split("## wallet")
+    for name in Settings.model_fields:
+        assert f"`FANGCHENG_{name.upper()}`" in common
+    assert "| `FANGCHENG_WALLET_LISTEN` | `127.0.0.1:7104` | Where it listens. |" in own
+    assert "| `FANGCHENG_WALLET_MOST` | `3` | How many. (> 0, ≤ 9) |" in own
+    assert "The file; `a\\|b`." in own
+    assert "GRACE_SECONDS" not in own
+    assert KEY not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("127.0.0.1:0", ("127.0.0.1", 0)),
+        ("[::1]:7100", ("::1", 7100)),
+        ("localhost:65535", ("localhost", 65535)),
+    ],
+)
+def test_an_address_is_host_and_port(text: str, parts: tuple[str, int]) -> None:
+    assert split_address(text) == parts
+
+
+@pytest.mark.parametrize("text", ["", ":1", "a:", "a:b", "a:-1", "a:65536", "::1:7100", "a:१"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected HOST:PORT"):
+        split_address(text)
