@@ -51,14 +51,16 @@ CREATE TABLE postings (
 
 -- The rowid at the end of an index makes this one serve statements, newest first.
 CREATE INDEX postings_of_account ON postings (account);
+-- Without it the foreign key would read all postings at each new operation.
+CREATE INDEX postings_of_operation ON postings (operation);
 
 CREATE TABLE holds (
     hold_id TEXT NOT NULL PRIMARY KEY,
     account INTEGER NOT NULL UNIQUE REFERENCES accounts (id),
     player_id TEXT NOT NULL REFERENCES wallets (player_id),
     amount INTEGER NOT NULL CHECK (amount BETWEEN 1 AND 9007199254740992),
-    placed_by INTEGER NOT NULL REFERENCES operations (id) DEFERRABLE INITIALLY DEFERRED,
-    released_by INTEGER REFERENCES operations (id) DEFERRABLE INITIALLY DEFERRED
+    placed_by INTEGER NOT NULL,
+    released_by INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX open_holds ON holds (player_id) WHERE released_by IS NULL;
@@ -108,9 +110,17 @@ CREATE TRIGGER operations_follow BEFORE INSERT ON operations BEGIN
     );
 END;
 
+CREATE TRIGGER holds_place BEFORE INSERT ON holds BEGIN
+    SELECT RAISE(ABORT, 'a hold is placed by the last operation, full')
+    WHERE NEW.released_by IS NOT NULL
+        OR NEW.placed_by IS NOT (SELECT MAX(id) FROM operations)
+        OR NEW.amount IS NOT (SELECT balance FROM accounts WHERE id = NEW.account);
+END;
+
 CREATE TRIGGER holds_release BEFORE UPDATE ON holds BEGIN
-    SELECT RAISE(ABORT, 'a hold is released once, and empty')
-    WHERE OLD.released_by IS NOT NULL OR NEW.released_by IS NULL
+    SELECT RAISE(ABORT, 'a hold is released once, by the last operation, empty')
+    WHERE OLD.released_by IS NOT NULL
+        OR NEW.released_by IS NOT (SELECT MAX(id) FROM operations)
         OR NEW.hold_id <> OLD.hold_id OR NEW.account <> OLD.account
         OR NEW.player_id <> OLD.player_id OR NEW.amount <> OLD.amount
         OR NEW.placed_by <> OLD.placed_by

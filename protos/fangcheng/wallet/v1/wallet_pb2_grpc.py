@@ -29,7 +29,9 @@ class WalletServiceStub(object):
     """Accounts of players, for the studio's back office and for players to look at their own.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
-    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player.
+    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player: INVALID_ARGUMENT
+    (PLAYER_REQUIRED). What changes something may be answered with UNAVAILABLE (WALLET_UNAVAILABLE):
+    whether it was done is then unknown, and the same call again finds out.
     """
 
     def __init__(self, channel):
@@ -74,7 +76,9 @@ class WalletServiceServicer(object):
     """Accounts of players, for the studio's back office and for players to look at their own.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
-    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player.
+    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player: INVALID_ARGUMENT
+    (PLAYER_REQUIRED). What changes something may be answered with UNAVAILABLE (WALLET_UNAVAILABLE):
+    whether it was done is then unknown, and the same call again finds out.
     """
 
     def OpenWallet(self, request, context):
@@ -98,8 +102,8 @@ class WalletServiceServicer(object):
         the first answer with `replayed`; with another body it is refused with ALREADY_EXISTS
         (REQUEST_ID_REUSED), the differing fields in the metadata `differs`.
 
-        NOT_FOUND (UNKNOWN_WALLET, UNKNOWN_CURRENCY), INVALID_ARGUMENT (INVALID_AMOUNT), OUT_OF_RANGE
-        (BALANCE_OUT_OF_RANGE).
+        NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK; INVALID_AMOUNT above
+        what the currency is configured for), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -123,7 +127,8 @@ class WalletServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def AuditLedger(self, request, context):
-        """Recomputes every account from its entries and compares: balances, holds, sums per currency.
+        """Recomputes every account from its entries and compares: balances, holds, sums per currency, and
+        what each settlement says was paid. A damaged database is a finding.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -174,7 +179,9 @@ class WalletService(object):
     """Accounts of players, for the studio's back office and for players to look at their own.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
-    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player.
+    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player: INVALID_ARGUMENT
+    (PLAYER_REQUIRED). What changes something may be answered with UNAVAILABLE (WALLET_UNAVAILABLE):
+    whether it was done is then unknown, and the same call again finds out.
     """
 
     @staticmethod
@@ -342,6 +349,9 @@ class WalletService(object):
 
 class SettlementServiceStub(object):
     """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
+
+    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
+    the same call again finds out. A call that is refused does not use its request id or key up.
     """
 
     def __init__(self, channel):
@@ -374,15 +384,20 @@ class SettlementServiceStub(object):
 
 class SettlementServiceServicer(object):
     """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
+
+    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
+    the same call again finds out. A call that is refused does not use its request id or key up.
     """
 
     def PlaceHolds(self, request, context):
         """Sets buy-ins aside for up to four players, all of them or none.
 
         The same request id with the same body answers the first answer with `replayed`; with another body
-        it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED). NOT_FOUND (UNKNOWN_WALLET,
-        UNKNOWN_CURRENCY), FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming
-        each player who has too little).
+        it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED), the differing fields in the metadata
+        `differs`. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK,
+        INVALID_AMOUNT above what the currency is configured for, DUPLICATE_HOLD, TOO_MANY_PLAYERS),
+        FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming each player who has
+        too little, separated by commas), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -391,7 +406,7 @@ class SettlementServiceServicer(object):
     def ReleaseHolds(self, request, context):
         """Gives back what is left of holds. A hold that was released before is left as it is.
 
-        NOT_FOUND (UNKNOWN_HOLD): then none is released.
+        NOT_FOUND (UNKNOWN_HOLD), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then none is released.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -399,14 +414,18 @@ class SettlementServiceServicer(object):
 
     def Settle(self, request, context):
         """Settles a hand: all its transfers in all its currencies, together or not at all. A payer pays from
-        its holds first, then from what is available. One who cannot pay in full pays all there is, and
-        those it owes share it pro rata (largest remainder first, then turn order); the answer tells what
-        was paid of each transfer.
+        its holds first, then from what is available; a hold that was released has nothing left. What is
+        paid to a party in a settlement it can pay on in the same one. One who cannot pay in full pays all
+        there is, and those it owes share it pro rata (largest remainder first, then turn order, the house
+        last; where payers who cannot pay in full owe each other in a circle, each payment is within 1 of
+        its exact share). The answer tells what was paid of each transfer. The house always pays.
 
         The same key with the same body answers the first answer with `replayed`; with another body it is
         refused with ALREADY_EXISTS (SETTLEMENT_KEY_REUSED), the differing fields in the metadata
-        `differs`. INVALID_ARGUMENT (INVALID_AMOUNT, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND
-        (UNKNOWN_WALLET, UNKNOWN_CURRENCY, UNKNOWN_HOLD): then nothing is settled.
+        `differs`. INVALID_ARGUMENT (DUPLICATE_PARTY, INVALID_BOOK, INVALID_AMOUNT above what the currency
+        is configured for, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET;
+        UNKNOWN_HOLD, also for a hold of another player), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then
+        nothing is settled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -454,6 +473,9 @@ def add_SettlementServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class SettlementService(object):
     """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
+
+    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
+    the same call again finds out. A call that is refused does not use its request id or key up.
     """
 
     @staticmethod

@@ -35,7 +35,9 @@ class WalletServiceStub:
     """Accounts of players, for the studio's back office and for players to look at their own.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
-    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player.
+    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player: INVALID_ARGUMENT
+    (PLAYER_REQUIRED). What changes something may be answered with UNAVAILABLE (WALLET_UNAVAILABLE):
+    whether it was done is then unknown, and the same call again finds out.
     """
 
     @_typing.overload
@@ -54,8 +56,8 @@ class WalletServiceStub:
     the first answer with `replayed`; with another body it is refused with ALREADY_EXISTS
     (REQUEST_ID_REUSED), the differing fields in the metadata `differs`.
 
-    NOT_FOUND (UNKNOWN_WALLET, UNKNOWN_CURRENCY), INVALID_ARGUMENT (INVALID_AMOUNT), OUT_OF_RANGE
-    (BALANCE_OUT_OF_RANGE).
+    NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK; INVALID_AMOUNT above
+    what the currency is configured for), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
     """
     Withdraw: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.WithdrawRequest, _wallet_pb2.WithdrawResponse]
     """Takes money out of a player's account. As Deposit; besides FAILED_PRECONDITION
@@ -67,14 +69,18 @@ class WalletServiceStub:
     NOT_FOUND (UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_PAGE_TOKEN).
     """
     AuditLedger: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.AuditLedgerRequest, _wallet_pb2.AuditLedgerResponse]
-    """Recomputes every account from its entries and compares: balances, holds, sums per currency."""
+    """Recomputes every account from its entries and compares: balances, holds, sums per currency, and
+    what each settlement says was paid. A damaged database is a finding.
+    """
 
 @_typing.type_check_only
 class WalletServiceAsyncStub(WalletServiceStub):
     """Accounts of players, for the studio's back office and for players to look at their own.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
-    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player.
+    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player: INVALID_ARGUMENT
+    (PLAYER_REQUIRED). What changes something may be answered with UNAVAILABLE (WALLET_UNAVAILABLE):
+    whether it was done is then unknown, and the same call again finds out.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -90,8 +96,8 @@ class WalletServiceAsyncStub(WalletServiceStub):
     the first answer with `replayed`; with another body it is refused with ALREADY_EXISTS
     (REQUEST_ID_REUSED), the differing fields in the metadata `differs`.
 
-    NOT_FOUND (UNKNOWN_WALLET, UNKNOWN_CURRENCY), INVALID_ARGUMENT (INVALID_AMOUNT), OUT_OF_RANGE
-    (BALANCE_OUT_OF_RANGE).
+    NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK; INVALID_AMOUNT above
+    what the currency is configured for), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
     """
     Withdraw: _aio.UnaryUnaryMultiCallable[_wallet_pb2.WithdrawRequest, _wallet_pb2.WithdrawResponse]  # type: ignore[assignment]
     """Takes money out of a player's account. As Deposit; besides FAILED_PRECONDITION
@@ -103,13 +109,17 @@ class WalletServiceAsyncStub(WalletServiceStub):
     NOT_FOUND (UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_PAGE_TOKEN).
     """
     AuditLedger: _aio.UnaryUnaryMultiCallable[_wallet_pb2.AuditLedgerRequest, _wallet_pb2.AuditLedgerResponse]  # type: ignore[assignment]
-    """Recomputes every account from its entries and compares: balances, holds, sums per currency."""
+    """Recomputes every account from its entries and compares: balances, holds, sums per currency, and
+    what each settlement says was paid. A damaged database is a finding.
+    """
 
 class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
     """Accounts of players, for the studio's back office and for players to look at their own.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
-    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player.
+    PERMISSION_DENIED (NOT_YOUR_WALLET). Operators and services must name the player: INVALID_ARGUMENT
+    (PLAYER_REQUIRED). What changes something may be answered with UNAVAILABLE (WALLET_UNAVAILABLE):
+    whether it was done is then unknown, and the same call again finds out.
     """
 
     @_abc_1.abstractmethod
@@ -141,8 +151,8 @@ class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
         the first answer with `replayed`; with another body it is refused with ALREADY_EXISTS
         (REQUEST_ID_REUSED), the differing fields in the metadata `differs`.
 
-        NOT_FOUND (UNKNOWN_WALLET, UNKNOWN_CURRENCY), INVALID_ARGUMENT (INVALID_AMOUNT), OUT_OF_RANGE
-        (BALANCE_OUT_OF_RANGE).
+        NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK; INVALID_AMOUNT above
+        what the currency is configured for), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
         """
 
     @_abc_1.abstractmethod
@@ -172,12 +182,18 @@ class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _wallet_pb2.AuditLedgerRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_wallet_pb2.AuditLedgerResponse, _abc.Awaitable[_wallet_pb2.AuditLedgerResponse]]:
-        """Recomputes every account from its entries and compares: balances, holds, sums per currency."""
+        """Recomputes every account from its entries and compares: balances, holds, sums per currency, and
+        what each settlement says was paid. A damaged database is a finding.
+        """
 
 def add_WalletServiceServicer_to_server(servicer: WalletServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class SettlementServiceStub:
-    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead."""
+    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
+
+    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
+    the same call again finds out. A call that is refused does not use its request id or key up.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -187,25 +203,31 @@ class SettlementServiceStub:
     """Sets buy-ins aside for up to four players, all of them or none.
 
     The same request id with the same body answers the first answer with `replayed`; with another body
-    it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED). NOT_FOUND (UNKNOWN_WALLET,
-    UNKNOWN_CURRENCY), FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming
-    each player who has too little).
+    it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED), the differing fields in the metadata
+    `differs`. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK,
+    INVALID_AMOUNT above what the currency is configured for, DUPLICATE_HOLD, TOO_MANY_PLAYERS),
+    FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming each player who has
+    too little, separated by commas), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
     """
     ReleaseHolds: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.ReleaseHoldsRequest, _wallet_pb2.ReleaseHoldsResponse]
     """Gives back what is left of holds. A hold that was released before is left as it is.
 
-    NOT_FOUND (UNKNOWN_HOLD): then none is released.
+    NOT_FOUND (UNKNOWN_HOLD), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then none is released.
     """
     Settle: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.SettleRequest, _wallet_pb2.SettleResponse]
     """Settles a hand: all its transfers in all its currencies, together or not at all. A payer pays from
-    its holds first, then from what is available. One who cannot pay in full pays all there is, and
-    those it owes share it pro rata (largest remainder first, then turn order); the answer tells what
-    was paid of each transfer.
+    its holds first, then from what is available; a hold that was released has nothing left. What is
+    paid to a party in a settlement it can pay on in the same one. One who cannot pay in full pays all
+    there is, and those it owes share it pro rata (largest remainder first, then turn order, the house
+    last; where payers who cannot pay in full owe each other in a circle, each payment is within 1 of
+    its exact share). The answer tells what was paid of each transfer. The house always pays.
 
     The same key with the same body answers the first answer with `replayed`; with another body it is
     refused with ALREADY_EXISTS (SETTLEMENT_KEY_REUSED), the differing fields in the metadata
-    `differs`. INVALID_ARGUMENT (INVALID_AMOUNT, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND
-    (UNKNOWN_WALLET, UNKNOWN_CURRENCY, UNKNOWN_HOLD): then nothing is settled.
+    `differs`. INVALID_ARGUMENT (DUPLICATE_PARTY, INVALID_BOOK, INVALID_AMOUNT above what the currency
+    is configured for, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET;
+    UNKNOWN_HOLD, also for a hold of another player), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then
+    nothing is settled.
     """
     GetSettlement: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.GetSettlementRequest, _wallet_pb2.GetSettlementResponse]
     """Looks up a settlement whose outcome is not known to the caller.
@@ -215,32 +237,42 @@ class SettlementServiceStub:
 
 @_typing.type_check_only
 class SettlementServiceAsyncStub(SettlementServiceStub):
-    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead."""
+    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
+
+    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
+    the same call again finds out. A call that is refused does not use its request id or key up.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     PlaceHolds: _aio.UnaryUnaryMultiCallable[_wallet_pb2.PlaceHoldsRequest, _wallet_pb2.PlaceHoldsResponse]  # type: ignore[assignment]
     """Sets buy-ins aside for up to four players, all of them or none.
 
     The same request id with the same body answers the first answer with `replayed`; with another body
-    it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED). NOT_FOUND (UNKNOWN_WALLET,
-    UNKNOWN_CURRENCY), FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming
-    each player who has too little).
+    it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED), the differing fields in the metadata
+    `differs`. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK,
+    INVALID_AMOUNT above what the currency is configured for, DUPLICATE_HOLD, TOO_MANY_PLAYERS),
+    FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming each player who has
+    too little, separated by commas), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
     """
     ReleaseHolds: _aio.UnaryUnaryMultiCallable[_wallet_pb2.ReleaseHoldsRequest, _wallet_pb2.ReleaseHoldsResponse]  # type: ignore[assignment]
     """Gives back what is left of holds. A hold that was released before is left as it is.
 
-    NOT_FOUND (UNKNOWN_HOLD): then none is released.
+    NOT_FOUND (UNKNOWN_HOLD), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then none is released.
     """
     Settle: _aio.UnaryUnaryMultiCallable[_wallet_pb2.SettleRequest, _wallet_pb2.SettleResponse]  # type: ignore[assignment]
     """Settles a hand: all its transfers in all its currencies, together or not at all. A payer pays from
-    its holds first, then from what is available. One who cannot pay in full pays all there is, and
-    those it owes share it pro rata (largest remainder first, then turn order); the answer tells what
-    was paid of each transfer.
+    its holds first, then from what is available; a hold that was released has nothing left. What is
+    paid to a party in a settlement it can pay on in the same one. One who cannot pay in full pays all
+    there is, and those it owes share it pro rata (largest remainder first, then turn order, the house
+    last; where payers who cannot pay in full owe each other in a circle, each payment is within 1 of
+    its exact share). The answer tells what was paid of each transfer. The house always pays.
 
     The same key with the same body answers the first answer with `replayed`; with another body it is
     refused with ALREADY_EXISTS (SETTLEMENT_KEY_REUSED), the differing fields in the metadata
-    `differs`. INVALID_ARGUMENT (INVALID_AMOUNT, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND
-    (UNKNOWN_WALLET, UNKNOWN_CURRENCY, UNKNOWN_HOLD): then nothing is settled.
+    `differs`. INVALID_ARGUMENT (DUPLICATE_PARTY, INVALID_BOOK, INVALID_AMOUNT above what the currency
+    is configured for, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET;
+    UNKNOWN_HOLD, also for a hold of another player), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then
+    nothing is settled.
     """
     GetSettlement: _aio.UnaryUnaryMultiCallable[_wallet_pb2.GetSettlementRequest, _wallet_pb2.GetSettlementResponse]  # type: ignore[assignment]
     """Looks up a settlement whose outcome is not known to the caller.
@@ -249,7 +281,11 @@ class SettlementServiceAsyncStub(SettlementServiceStub):
     """
 
 class SettlementServiceServicer(metaclass=_abc_1.ABCMeta):
-    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead."""
+    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
+
+    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
+    the same call again finds out. A call that is refused does not use its request id or key up.
+    """
 
     @_abc_1.abstractmethod
     def PlaceHolds(
@@ -260,9 +296,11 @@ class SettlementServiceServicer(metaclass=_abc_1.ABCMeta):
         """Sets buy-ins aside for up to four players, all of them or none.
 
         The same request id with the same body answers the first answer with `replayed`; with another body
-        it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED). NOT_FOUND (UNKNOWN_WALLET,
-        UNKNOWN_CURRENCY), FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming
-        each player who has too little).
+        it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED), the differing fields in the metadata
+        `differs`. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK,
+        INVALID_AMOUNT above what the currency is configured for, DUPLICATE_HOLD, TOO_MANY_PLAYERS),
+        FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming each player who has
+        too little, separated by commas), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
         """
 
     @_abc_1.abstractmethod
@@ -273,7 +311,7 @@ class SettlementServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_wallet_pb2.ReleaseHoldsResponse, _abc.Awaitable[_wallet_pb2.ReleaseHoldsResponse]]:
         """Gives back what is left of holds. A hold that was released before is left as it is.
 
-        NOT_FOUND (UNKNOWN_HOLD): then none is released.
+        NOT_FOUND (UNKNOWN_HOLD), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then none is released.
         """
 
     @_abc_1.abstractmethod
@@ -283,14 +321,18 @@ class SettlementServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_wallet_pb2.SettleResponse, _abc.Awaitable[_wallet_pb2.SettleResponse]]:
         """Settles a hand: all its transfers in all its currencies, together or not at all. A payer pays from
-        its holds first, then from what is available. One who cannot pay in full pays all there is, and
-        those it owes share it pro rata (largest remainder first, then turn order); the answer tells what
-        was paid of each transfer.
+        its holds first, then from what is available; a hold that was released has nothing left. What is
+        paid to a party in a settlement it can pay on in the same one. One who cannot pay in full pays all
+        there is, and those it owes share it pro rata (largest remainder first, then turn order, the house
+        last; where payers who cannot pay in full owe each other in a circle, each payment is within 1 of
+        its exact share). The answer tells what was paid of each transfer. The house always pays.
 
         The same key with the same body answers the first answer with `replayed`; with another body it is
         refused with ALREADY_EXISTS (SETTLEMENT_KEY_REUSED), the differing fields in the metadata
-        `differs`. INVALID_ARGUMENT (INVALID_AMOUNT, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND
-        (UNKNOWN_WALLET, UNKNOWN_CURRENCY, UNKNOWN_HOLD): then nothing is settled.
+        `differs`. INVALID_ARGUMENT (DUPLICATE_PARTY, INVALID_BOOK, INVALID_AMOUNT above what the currency
+        is configured for, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET;
+        UNKNOWN_HOLD, also for a hold of another player), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then
+        nothing is settled.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,80 @@
+"""What is measured of the ledger. Labels are currencies of the settings and outcomes of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from fangcheng_wallet.store import Commit, Pulse
+
+Outcome = Literal["paid", "short", "replayed", "refused", "failed"]
+"""``short``: somebody had too little. ``failed``: the database did; the caller repeats it."""
+
+_ITEMS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+
+
+class WalletMetrics:
+    """The metrics of one process, with the given currencies."""
+
+    def __init__(self, registry: CollectorRegistry, currencies: Iterable[str]) -> None:
+        self._settlements = Counter(
+            "fangcheng_wallet_settlements_total",
+            "Settlements by outcome: paid, short, replayed, refused or failed.",
+            ("outcome",),
+            registry=registry,
+        )
+        self._postings = Counter(
+            "fangcheng_wallet_postings_total", "Postings that were committed.", registry=registry
+        )
+        self._items = Histogram(
+            "fangcheng_wallet_commit_items",
+            "Calls that one commit took.",
+            buckets=_ITEMS,
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "fangcheng_wallet_commit_seconds",
+            "Time of a commit, from the first statement until it is on disk.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._failed = Counter(
+            "fangcheng_wallet_failed_commits_total",
+            "Commits that the database refused as a whole.",
+            registry=registry,
+        )
+        self._open_holds = Gauge(
+            "fangcheng_wallet_open_holds", "Holds that are not released.", registry=registry
+        )
+        self._imbalance = Gauge(
+            "fangcheng_wallet_ledger_imbalance",
+            "Sum of all accounts of a currency; anything but 0 is a fault of ours.",
+            ("currency",),
+            registry=registry,
+        )
+        self._currencies = frozenset(currencies)
+        for outcome in get_args(Outcome):
+            self._settlements.labels(outcome)
+        for currency in self._currencies:
+            self._imbalance.labels(currency).set(0)
+
+    def settled(self, outcome: Outcome) -> None:
+        """A settlement was answered."""
+        self._settlements.labels(outcome).inc()
+
+    def committed(self, commit: Commit) -> None:
+        """A commit ended."""
+        self._items.observe(commit.items)
+        self._seconds.observe(commit.seconds)
+        self._postings.inc(commit.postings)
+        if commit.failed:
+            self._failed.inc()
+
+    def saw(self, pulse: Pulse) -> None:
+        """The ledger was looked at."""
+        self._open_holds.set(pulse.open_holds)
+        for currency in self._currencies:
+            self._imbalance.labels(currency).set(pulse.imbalance.get(currency, 0))
