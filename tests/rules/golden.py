@@ -109,7 +109,7 @@ def _read(hand: GoldenHand, key: str, value: str) -> None:
 
 def _seat(text: str) -> SeatEnd:
     concealed, melds, state = (*(part.strip() for part in text.split("|")), "", "")[:3]
-    words = dict([(*part.split(), "yes")[:2] for part in state.split(", ") if part])
+    words = {part.split()[0]: part.split()[-1] for part in state.split(", ") if part}
     first = words.pop("first", None)
     seat = SeatEnd(
         concealed=None if concealed == "?" else tiles(concealed),
