@@ -318,6 +318,24 @@ def verify(
     _run(lambda: verify_hand(access, console, table, hand))
 
 
+@app.command()
+@_told
+def simulate(
+    hands: Annotated[int, typer.Argument(min=1, max=1_000_000, help="How many hands.")] = 1000,
+    rules: Annotated[str, typer.Option(help="The rule set.")] = "baishan_kele",
+    seed: Annotated[int, typer.Option(help="The same seed plays the same hands.")] = 1,
+) -> None:
+    """Play many hands in this process and tell how they ended. No service has to run.
+
+    Example: `fangcheng simulate 1000 --seed 7`
+    """
+    from .simulating import simulate as run_simulation
+
+    console = _console()
+    for part in run_simulation(rules, hands, seed, _ink()):
+        console.print(part)
+
+
 @ledger.command()
 @_told
 def audit(state: State = None) -> None:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from fangcheng_client import notation
-from fangcheng_rules import tiles
+from fangcheng_rules import notation, tiles
 from fangcheng_rules.analysis import Analysis, DiscardChoice, Wait, analyze
-from fangcheng_rules.errors import RulesError
+from fangcheng_rules.errors import InvalidNotation, RulesError
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.ruleset import OptionValue, RuleSet
@@ -23,6 +22,15 @@ from .render import Ink
 
 INDENT = "  "
 MOST_DISCARDS = 5
+
+TILES_HINT = (
+    "Tiles are numbers and their suit, 123m (characters), 456p (dots), 789s (bamboo), 1234567z "
+    "(east south west north white green red); or Chinese, or Unicode's tiles."
+)
+HAND_HINT = (
+    "A hand has 13 or 14 tiles, each meld counted as three: "
+    "`fangcheng evaluate 123m45678s --melds 'pong 555z' --melds 'chi 123p'`."
+)
 
 _MELD_KINDS = {kind.value.replace("_", " "): kind for kind in MeldKind}
 _NUMBER = re.compile(r"[+-]?\d+")
@@ -49,15 +57,14 @@ def ask(rules_id: str, hand: str, melds: Sequence[str], options: Sequence[str]) 
     except RulesError as error:
         raise SuiteError(f"--option: {error.message}", _options_hint(rules)) from None
     laid = tuple(_meld(text) for text in melds)
-    concealed = _tiles(hand, "the hand")
     try:
-        return Question(rules, chosen, Hand(tuple(concealed), laid))
+        if laid:
+            return Question(rules, chosen, Hand(notation.parse_tiles(hand), laid))
+        return Question(rules, chosen, notation.parse_hand(hand))
+    except InvalidNotation as error:
+        raise SuiteError(f"the hand: {error.message}", TILES_HINT) from None
     except RulesError as error:
-        raise SuiteError(
-            f"the hand {hand}: {error.message}",
-            "Give the 13 or 14 concealed tiles less three for each meld, such as "
-            "`fangcheng evaluate 123m456p78s99s --melds 'pong 555z'`.",
-        ) from None
+        raise SuiteError(f"the hand {hand}: {error.message}", HAND_HINT) from None
 
 
 def answer(question: Question, ink: Ink) -> list[Text]:
@@ -133,7 +140,9 @@ def _waits(waits: Sequence[Wait], ink: Ink) -> Text:
     for wait in waits:
         code = tiles.code(wait.tile)
         part = Text(render.short(code, ink), render.style(code))
-        parts.append(part.append(f" ({wait.least_fan} fan)", "not bold dim"))
+        if wait.least_fan:  # nothing, or a fixed amount
+            part.append(f" ({wait.least_fan} fan)", "not bold dim")
+        parts.append(part)
     return Text(" ").join(parts)
 
 
@@ -147,7 +156,9 @@ def _fan(question: Question, found: Analysis, ink: Ink) -> str:
     parts = []
     for item_id, fan in found.items:
         spec = question.rules.items[item_id]
-        parts.append(f"{ink.both(spec.name_zh, spec.name_en)} {fan or 'flat'}")
+        parts.append(f"{ink.both(spec.name_zh, spec.name_en)} {fan or ''}".rstrip())
+    if any(fan == 0 for _, fan in found.items):
+        return f"{ink.dot.join(parts)}, a fixed amount"
     total = sum(fan for _, fan in found.items)
     return f"{ink.dot.join(parts) or 'none'}  =  {total} fan by the hand alone"
 
@@ -161,24 +172,11 @@ def _distance(shanten: int | None) -> str:
 
 
 def _headed(head: str, content: str | Text) -> Text:
-    line = Text(f"{INDENT}{head:10}", "dim")
+    line = Text(f"{INDENT}{head:9} ", "dim")
     if isinstance(content, str):
         return line.append(content, "not dim")
     line.append("", "not dim")
     return Text.assemble(line, content)
-
-
-def _tiles(text: str, what: str) -> list[int]:
-    try:
-        codes = notation.parse(text)
-        return [tiles.from_code(code) for code in codes]
-    except (ValueError, RulesError) as error:
-        message = error.message if isinstance(error, RulesError) else str(error)
-        raise SuiteError(
-            f"{what}: {message}",
-            "Tiles are numbers and their suit: 123m (characters), 456p (dots), 789s (bamboo), "
-            "1234567z (east south west north white green red).",
-        ) from None
 
 
 def _meld(text: str) -> Meld:
@@ -191,7 +189,9 @@ def _meld(text: str) -> Meld:
             "'added kong 1111p', 'concealed kong 1111p'.",
         )
     try:
-        return Meld(kind, tuple(_tiles(words[-1], f"--melds {text!r}")))
+        return Meld(kind, notation.parse_tiles(words[-1]))
+    except InvalidNotation as error:
+        raise SuiteError(f"--melds {text!r}: {error.message}", TILES_HINT) from None
     except RulesError as error:
         raise SuiteError(
             f"--melds {text!r}: {error.message}", "A chi is three in a row, a pong three alike."

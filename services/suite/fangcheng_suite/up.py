@@ -59,7 +59,7 @@ async def up(
                 if tables:
                     console.print(
                         f"Bots keep {tables} practice table{'s' if tables > 1 else ''} going and "
-                        f"wait to fill up yours in the pool {PRACTICE_POOL}. Ctrl-C ends everything."
+                        f"wait to fill up yours in the pool {PRACTICE_POOL}. Ctrl-C ends all."
                     )
                 async with asyncio.TaskGroup() as group:
                     for bot in playing:

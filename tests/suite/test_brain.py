@@ -1,0 +1,158 @@
+"""How bots choose: legally always, and well enough that hands are won."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from fangcheng.rules.v1 import rules_pb2
+from fangcheng.table.v1 import table_pb2
+from fangcheng_client.notation import parse, text
+from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.scoring import Win
+from fangcheng_suite.bots.brain import Brain
+from fangcheng_suite.view import SeatView, TableView
+
+from .arena import Arena
+
+KELE = rule_set("baishan_kele")
+
+
+def brain(seed: int = 1, piao_share: float = 0.0) -> Brain:
+    chance = random.Random(seed)
+    return Brain(Arena(KELE, chance).analyse, chance, piao_share)
+
+
+def view(hand: str, melds: list[rules_pb2.Meld] | None = None, **own: object) -> TableView:
+    seats = [SeatView(concealed=[0] * 13) for _ in range(4)]
+    seats[0] = SeatView(concealed=parse(hand), melds=melds or [], **own)  # type: ignore[arg-type]
+    return TableView(rules=rules_pb2.RuleSetChoice(id=KELE.id), own_seat=0, seats=seats)
+
+
+def discards(hand: str, *, ting: str = "") -> list[table_pb2.Action]:
+    """Every discard of the hand; those of `ting` with the declaration too."""
+    kinds = sorted(set(parse(hand)))
+    actions = [table_pb2.Action(kind="discard", tile=tile) for tile in kinds]
+    return actions + [
+        table_pb2.Action(kind="discard", tile=tile, declare="ting") for tile in parse(ting)
+    ]
+
+
+def claim(*actions: table_pb2.Action) -> table_pb2.Prompt:
+    return table_pb2.Prompt(
+        decision_id="1", kind="claim", actions=[*actions, table_pb2.Action(kind="pass")]
+    )
+
+
+def pong(tile: str) -> rules_pb2.Meld:
+    return rules_pb2.Meld(kind="pong", tiles=parse(tile) * 3)
+
+
+async def turn(hand: str, actions: list[table_pb2.Action], **own: object) -> table_pb2.Action:
+    prompt = table_pb2.Prompt(decision_id="1", kind="turn", actions=actions)
+    return await brain().choose(view(hand, **own), prompt)  # type: ignore[arg-type]
+
+
+async def test_a_win_is_always_taken() -> None:
+    hand = "123456m999p11z"
+    win = table_pb2.Action(kind="win", tile=41)
+    chosen = await turn(hand, [*discards(hand), win], melds=[pong("7z")])
+    assert chosen == win
+
+
+async def test_the_tile_that_is_in_nobodys_way_is_discarded() -> None:
+    hand = "123456m99p78s3z"
+    chosen = await turn(hand, discards(hand), melds=[pong("7z")])
+    assert text([chosen.tile]) == "3z"
+
+
+async def test_a_wait_is_declared_when_it_is_offered() -> None:
+    hand = "123456m99p79s3z"
+    chosen = await turn(hand, discards(hand, ting="3z"), melds=[pong("7z")])
+    assert (chosen.tile, chosen.declare) == (43, "ting")
+
+
+async def test_a_wait_on_more_tiles_is_kept_rather_than_a_declared_one_on_fewer() -> None:
+    # Without 3z it waits on 6s and 9s, without 8s it would wait on 3z alone.
+    hand = "123456m99p78s3z"
+    chosen = await turn(hand, discards(hand, ting="8s"), melds=[pong("7z")])
+    assert (chosen.tile, chosen.declare) == (43, "")
+
+
+async def test_a_hand_without_a_triplet_is_not_kept_ready_on_nothing() -> None:
+    """All sequences: ready by its shape, but no tile wins under the rules of kele."""
+    hand = "123456m123p678s99p"
+    chosen = await turn(hand, discards(hand))
+    left = parse(hand)
+    left.remove(chosen.tile)
+    assert max(Counter(left).values()) == 2
+    assert len([1 for count in Counter(left).values() if count == 2]) >= 1
+
+
+async def test_a_dead_wait_is_not_declared() -> None:
+    # The only wait left after 3z would be 8s, and all four lie in rivers.
+    hand = "123456m99p79s3z"
+    seen = view(hand, [pong("7z")])
+    seen.seats[1].river = parse("88s")
+    seen.seats[2].river = parse("88s")
+    prompt = table_pb2.Prompt(decision_id="1", kind="turn", actions=discards(hand, ting="3z"))
+    chosen = await brain().choose(seen, prompt)
+    assert chosen.declare == ""
+
+
+async def test_a_pong_that_makes_the_triplet_is_taken() -> None:
+    action = table_pb2.Action(kind="pong", tile=45)
+    chosen = await brain().choose(view("123456m99p78s155z"), claim(action))
+    assert chosen == action
+
+
+async def test_a_claim_that_brings_nothing_nearer_is_passed() -> None:
+    action = table_pb2.Action(kind="chi", tile=11, tiles=[12, 13])
+    chosen = await brain().choose(view("123456m99p78s", [pong("7z")]), claim(action))
+    assert chosen.kind == "pass"
+
+
+async def test_a_kong_that_costs_nothing_is_made() -> None:
+    action = table_pb2.Action(kind="kong", tile=47, meld="exposed_kong")
+    chosen = await brain().choose(view("123456m99p78s777z"), claim(action))
+    assert chosen == action
+
+
+async def test_a_declared_seat_makes_no_kong_that_spoils_its_wait() -> None:
+    # The kong of 2m would leave 45m and 99s: waits on 3m and on 6m, and two are as dead as none.
+    kong = table_pb2.Action(kind="kong", tile=12, meld="concealed_kong")
+    actions = [kong, table_pb2.Action(kind="pass")]
+    melds = [pong("7z"), pong("5z")]
+    chosen = await turn("222245m99s", actions, melds=melds, declared="ting")
+    assert chosen.kind == "pass"
+    # The kong of 2m leaves 46m and 99s: the wait on 5m alone.
+    chosen = await turn("222246m99s", actions, melds=melds, declared="ting")
+    assert chosen == kong
+
+
+async def test_piao_is_one_of_the_choices() -> None:
+    actions = [table_pb2.Action(kind="piao", amount=amount) for amount in (0, 5, 10)]
+    prompt = table_pb2.Prompt(decision_id="1", kind="before_deal", actions=actions)
+    never = await brain(piao_share=0.0).choose(view(""), prompt)
+    always = await brain(piao_share=1.0).choose(view(""), prompt)
+    assert (never.amount, always.amount) == (0, 5)
+
+
+async def test_most_hands_end_by_a_win() -> None:
+    arena = Arena(KELE, random.Random(20))
+    ends = [type((await arena.hand(number, number % 4)).end) for number in range(1, 41)]
+    assert ends.count(Win) > 0.4 * len(ends)
+
+
+@pytest.mark.slow
+async def test_most_of_many_hands_end_by_a_win() -> None:
+    arena = Arena(KELE, random.Random(21))
+    wins = 0
+    for number in range(1, 1001):
+        play = await arena.hand(number, number % 4)
+        assert play.score is not None
+        assert sum(play.score.net) + play.score.house == 0
+        wins += isinstance(play.end, Win)
+    assert wins > 400

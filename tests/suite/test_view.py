@@ -1,0 +1,189 @@
+"""A client's picture of the table follows from the events alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from fangcheng.rules.v1 import rules_pb2
+from fangcheng.table.v1 import table_pb2
+from fangcheng_client import notation
+from fangcheng_suite.view import TableView, shown_name
+
+HANDS = ("123456789m1122z", "?????????????", "?????????????", "?????????????")
+
+
+def told(view: TableView, **kinds: object) -> None:
+    view.apply(table_pb2.TableEvent(number=view.last_number + 1, **kinds))  # type: ignore[arg-type]
+
+
+def seated(own: int | None = 0, hands: tuple[str, ...] = HANDS, dealer: int = 1) -> TableView:
+    """A view of a table in its first hand, just dealt."""
+    view = TableView()
+    table = table_pb2.Table(
+        table_id="t1",
+        hands=8,
+        seats=[
+            table_pb2.Seat(seat=seat, player_id=f"p{seat}", profile=name)
+            for seat, name in enumerate((b"Mei", b"", b"\xff", b"Ju"))
+        ],
+    )
+    opened = table_pb2.TableOpened(table=table)
+    if own is not None:
+        opened.seat = own
+    told(view, table_opened=opened)
+    told(view, hand_started=table_pb2.HandStarted(hand_number=1, dealer=dealer, wall_tiles=136))
+    tiles = [table_pb2.SeatTiles(tiles=notation.parse(hand)) for hand in hands]
+    told(view, dealt=table_pb2.Dealt(hands=tiles, wall_tiles=83))
+    return view
+
+
+def meld(kind: str, tiles: str, source: int = 0, claimed: int = 0) -> rules_pb2.Meld:
+    return rules_pb2.Meld(
+        kind=kind, tiles=notation.parse(tiles), from_seat=source, claimed_tile=claimed
+    )
+
+
+def test_own_draw_and_discard_change_the_own_hand() -> None:
+    view = seated()
+    told(view, drawn=table_pb2.Drawn(seat=0, tile=47, origin="front", wall_tiles=82))
+    assert view.own.drawn == 47
+    assert view.turn == 0
+    told(view, discarded=table_pb2.Discarded(seat=0, tile=42))
+    assert notation.text(sorted(view.own.concealed)) == "123456789m1127z"
+    assert view.own.drawn is None
+    assert view.own.river == [42]
+    assert view.wall_tiles == 82
+    assert view.last_discard == (0, 42)
+
+
+def test_a_hidden_hand_shrinks_whatever_is_discarded() -> None:
+    view = seated()
+    told(view, drawn=table_pb2.Drawn(seat=2, tile=0, origin="front", wall_tiles=82))
+    assert view.seats[2].concealed == [0] * 14
+    told(view, discarded=table_pb2.Discarded(seat=2, tile=25, declared="ting"))
+    assert view.seats[2].concealed == [0] * 13
+    assert view.seats[2].declared == "ting"
+    told(view, discarded=table_pb2.Discarded(seat=2, tile=26))
+    assert view.seats[2].declared == "ting"
+
+
+def test_a_claimed_discard_goes_from_the_river_into_the_meld() -> None:
+    view = seated()
+    told(view, discarded=table_pb2.Discarded(seat=3, tile=41))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld("pong", "111z", 3, 41)))
+    assert view.seats[3].river == []
+    assert notation.text(sorted(view.own.concealed)) == "123456789m22z"
+    assert [one.kind for one in view.own.melds] == ["pong"]
+    assert view.turn == 0
+
+
+def test_a_chi_takes_two_tiles_from_the_hand() -> None:
+    view = seated()
+    told(view, discarded=table_pb2.Discarded(seat=3, tile=12))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld("chi", "123m", 3, 12)))
+    assert notation.text(sorted(view.own.concealed)) == "2456789m1122z"
+
+
+@pytest.mark.parametrize(
+    ("kind", "tiles", "hand", "left"),
+    [
+        ("concealed_kong", "1111m", "11112223334445m", 10),
+        ("exposed_kong", "1111m", "1112223334445m", 10),
+    ],
+)
+def test_a_kong_takes_its_tiles_from_the_hand(kind: str, tiles: str, hand: str, left: int) -> None:
+    view = seated(hands=(hand, *HANDS[1:]))
+    claimed = 11 if kind == "exposed_kong" else 0
+    if claimed:
+        told(view, discarded=table_pb2.Discarded(seat=3, tile=claimed))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld(kind, tiles, 3, claimed)))
+    assert len(view.own.concealed) == left
+    assert 11 not in view.own.concealed
+
+
+def test_an_added_kong_takes_the_place_of_its_pong() -> None:
+    view = seated()
+    told(view, discarded=table_pb2.Discarded(seat=3, tile=41))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld("pong", "111z", 3, 41)))
+    told(view, drawn=table_pb2.Drawn(seat=0, tile=41, origin="front", wall_tiles=80))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld("added_kong", "1111z", 3, 41)))
+    assert [one.kind for one in view.own.melds] == ["added_kong"]
+    assert 41 not in view.own.concealed
+
+
+def test_another_seats_concealed_kong_stays_face_down() -> None:
+    view = seated()
+    told(view, drawn=table_pb2.Drawn(seat=1, tile=0, origin="front", wall_tiles=80))
+    told(
+        view,
+        melded=table_pb2.Melded(
+            seat=1, meld=rules_pb2.Meld(kind="concealed_kong", tiles=[0, 0, 0, 0])
+        ),
+    )
+    assert view.seats[1].concealed == [0] * 10
+    assert sum(view.seen().values()) == 13
+
+
+def test_seen_tiles_count_rivers_melds_and_the_own_hand() -> None:
+    view = seated()
+    told(view, discarded=table_pb2.Discarded(seat=3, tile=41))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld("pong", "111z", 3, 41)))
+    told(view, discarded=table_pb2.Discarded(seat=0, tile=11))
+    seen = view.seen()
+    assert seen[41] == 3
+    assert seen[11] == 1
+    assert seen[0] == 0
+
+
+def test_a_prompt_is_open_until_its_own_closing() -> None:
+    view = seated()
+    told(view, prompt=table_pb2.Prompt(decision_id="7", kind="claim"))
+    told(view, prompt_closed=table_pb2.PromptClosed(decision_id="6", why="withdrawn"))
+    assert view.prompt is not None
+    told(view, prompt_closed=table_pb2.PromptClosed(decision_id="7", why="withdrawn"))
+    assert view.prompt is None
+
+
+def test_the_end_of_a_hand_shows_all_and_the_next_one_clears_it() -> None:
+    view = seated()
+    hand = rules_pb2.FinishedHand(
+        seats=[rules_pb2.SeatHand(concealed=notation.parse("123m")) for _ in range(4)],
+        draw=rules_pb2.DrawEnd(),
+    )
+    told(view, hand_ended=table_pb2.HandEnded(hand_number=1, hand=hand, net=[6, -2, -2, -2]))
+    assert view.seats[2].concealed == [11, 12, 13]
+    assert [seat.standing for seat in view.seats] == [6, -2, -2, -2]
+    told(view, hand_started=table_pb2.HandStarted(hand_number=2, dealer=2, wall_tiles=136))
+    assert view.ended is None
+    assert all(not seat.concealed for seat in view.seats)
+    assert [seat.standing for seat in view.seats] == [6, -2, -2, -2]
+
+
+def test_an_unknown_kind_of_event_changes_nothing() -> None:
+    view = seated()
+    before = view.snapshot()
+    view.apply(table_pb2.TableEvent(number=view.last_number + 1))
+    before.last_number += 1
+    assert view == before
+
+
+def test_a_snapshot_stays_as_it_was() -> None:
+    view = seated()
+    kept = view.snapshot()
+    told(view, discarded=table_pb2.Discarded(seat=0, tile=11))
+    assert 11 in kept.own.concealed
+    assert kept.own.river == []
+
+
+def test_a_profile_is_shown_only_where_it_is_plain_text() -> None:
+    names = [seat.name for seat in seated().seats]
+    assert names == ["Mei", "p1", "p2", "Ju"]
+    long = table_pb2.Seat(player_id="p", profile=b"x" * 25)
+    assert shown_name(long) == "p"
+    control = table_pb2.Seat(player_id="p", profile=b"a\x1b[31m")
+    assert shown_name(control) == "p"
+
+
+def test_a_spectator_has_no_seat() -> None:
+    with pytest.raises(ValueError, match="spectator"):
+        _ = seated(own=None).own
