@@ -1,0 +1,132 @@
+"""The evaluator, asked by all tables of the process at once.
+
+What is asked during one turn of the event loop goes out in one call. A question is asked until it
+is answered; how long that takes is metered, and no player's clock runs meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+
+from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
+from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
+from fangcheng.rules.v1 import rules_pb2 as rules
+from fangcheng_kit import Batcher
+from fangcheng_rules.analysis import Analysis
+from fangcheng_rules.hand import Hand
+from fangcheng_rules.scoring import FinishedHand, Score
+
+from .convert import analysis_from_wire, finished_to_wire, hand_to_wire, score_from_wire
+from .errors import EvaluatorUnavailable
+from .metrics import TableMetrics
+
+MOST_TOGETHER = 1_000
+MOST_CALLS = 32
+"""Batches under way at the same time at most."""
+
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 2.0
+
+Answer = TypeVar("Answer")
+
+
+class Refused(Exception):
+    """An evaluator has refused a question: a fault of ours, or it is of another version."""
+
+
+class Evaluator:
+    """Asks the evaluation service."""
+
+    def __init__(self, channel: grpc.aio.Channel, metrics: TableMetrics, log: Any) -> None:
+        self._stub = EvaluationServiceStub(channel)
+        self._metrics = metrics
+        self._log = log
+        self._failing = False
+        self._known: set[tuple[str, int]] = set()
+        self._analyses: Batcher[evaluation.AnalyzeRequest, Analysis] = Batcher(
+            self._analyze, most_items=MOST_TOGETHER, most_running=MOST_CALLS
+        )
+        self._scores: Batcher[evaluation.ScoreRequest, Score] = Batcher(
+            self._score, most_items=MOST_TOGETHER, most_running=MOST_CALLS
+        )
+
+    async def analyze(self, choice: rules.RuleSetChoice, hand: Hand) -> Analysis:
+        """What a hand is; however long it takes."""
+        request = evaluation.AnalyzeRequest(rules=choice, hand=hand_to_wire(hand))
+        return await self._until_answered("analyze", lambda: self._analyses.submit(request))
+
+    async def score(self, choice: rules.RuleSetChoice, hand: FinishedHand) -> Score:
+        """What a finished hand pays; however long it takes."""
+        request = evaluation.ScoreRequest(rules=choice, hand=finished_to_wire(hand))
+        return await self._until_answered("score", lambda: self._scores.submit(request))
+
+    async def check(self, rule_set: str, revision: int) -> None:
+        """Raise `EvaluatorUnavailable` unless an evaluator that plays this answers."""
+        if not self._failing and (rule_set, revision) in self._known:
+            return
+        try:
+            answer = await self._stub.ListRuleSets(evaluation.ListRuleSetsRequest())
+        except grpc.aio.AioRpcError as error:
+            raise EvaluatorUnavailable from error
+        self._failing = False
+        self._known = {(known.id, known.revision) for known in answer.rule_sets}
+        if (rule_set, revision) not in self._known:
+            raise EvaluatorUnavailable
+
+    async def _until_answered(self, kind: str, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        started = time.monotonic()
+        pause_seconds = FIRST_PAUSE_SECONDS
+        with self._metrics.questions.track_inprogress():
+            while True:
+                try:
+                    answer = await ask()
+                except (grpc.aio.AioRpcError, Refused) as error:
+                    self._failed(error)
+                    await asyncio.sleep(pause_seconds)
+                    pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+                    continue
+                self._answered()
+                self._metrics.answers.labels(kind).observe(time.monotonic() - started)
+                return answer
+
+    def _failed(self, error: grpc.aio.AioRpcError | Refused) -> None:
+        self._metrics.evaluator_failures.inc()
+        if not self._failing:
+            self._failing = True
+            what = error.details() if isinstance(error, grpc.aio.AioRpcError) else str(error)
+            self._log.error("no evaluator answers; tables wait", problem=what)
+
+    def _answered(self) -> None:
+        if self._failing:
+            self._failing = False
+            self._log.info("an evaluator answers again")
+
+    async def _analyze(
+        self, requests: Sequence[evaluation.AnalyzeRequest]
+    ) -> Sequence[Analysis | Exception]:
+        answer = await self._stub.AnalyzeBatch(evaluation.AnalyzeBatchRequest(requests=requests))
+        return [
+            analysis_from_wire(result.analysis)
+            if result.HasField("analysis")
+            else _refused(result.problem)
+            for result in answer.results
+        ]
+
+    async def _score(
+        self, requests: Sequence[evaluation.ScoreRequest]
+    ) -> Sequence[Score | Exception]:
+        answer = await self._stub.ScoreBatch(evaluation.ScoreBatchRequest(requests=requests))
+        return [
+            score_from_wire(result.score) if result.HasField("score") else _refused(result.problem)
+            for result in answer.results
+        ]
+
+
+def _refused(problem: rules.Problem) -> Refused:
+    return Refused(f"{problem.reason} {problem.field}: {problem.message}")

@@ -1,0 +1,393 @@
+"""A table as it lives in a process: one task that stores what happens before anyone sees it.
+
+Everything that changes a table goes through its task, one batch after the other: inputs that have
+come, what is due, one append to the journal, then the viewers, then whoever waits for an outcome.
+Where the append fails, or a fault of ours shows, the table is rebuilt from the journal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from fangcheng.rules.v1 import rules_pb2 as rules
+from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_kit.errors import ServiceError
+from fangcheng_rules import events as play
+from fangcheng_rules.actions import AnalyzeQuestion, Question
+
+from . import convert
+from .core import Patience, Table
+from .errors import AttendedElsewhere, JournalUnavailable, NotSeated, StaleDecision
+from .evaluator import Evaluator
+from .events import Event, HoldsReleased, TableClosed
+from .feed import Feed, Reader
+from .metrics import TableMetrics
+from .outbox import Outbox
+from .settlement import Settlement
+from .state import Phase, TableState
+from .store import Journal, JournalError, Record
+from .views import SPECTATORS
+
+T = TypeVar("T")
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the tables of a process share."""
+
+    journal: Journal
+    evaluator: Evaluator
+    outbox: Outbox
+    metrics: TableMetrics
+    log: Any
+    patience: Patience
+    storing: Callable[[bool], None]
+    """Told whether the journal takes what it is given."""
+
+
+@dataclass(slots=True)
+class _Input:
+    """Something for the table to do, and where its outcome goes."""
+
+    do: Callable[[Table], Any]
+    outcome: asyncio.Future[Any]
+    value: Any = None
+    error: ServiceError | None = None
+
+    def tell(self, failure: ServiceError | None = None) -> None:
+        error = failure or self.error
+        if self.outcome.done():  # whoever asked was cancelled
+            return
+        if error is None:
+            self.outcome.set_result(self.value)
+        else:
+            self.outcome.set_exception(error)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is under way for a table at the evaluator and the wallet."""
+
+    questions: set[tuple[int, int]] = field(default_factory=set)
+    settlement: int = 0
+    release: bool = False
+
+
+class LiveTable:
+    """A table, its viewers, and the task that plays it."""
+
+    def __init__(self, records: Sequence[Record], around: Surroundings) -> None:
+        """`records`: its whole journal."""
+        self.feed = Feed()
+        self._around = around
+        self._table = Table.replay((record.event for record in records), around.patience)
+        self._choice = _choice(self._table.state)
+        self._sequence = 0
+        self._time_ms = 0
+        self._stored(records)
+        self._inbox: list[_Input] = []
+        self._work = asyncio.Event()
+        self._asked = _Asked()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._attending: dict[int, Reader] = {}
+        self._counted: tuple[str, Phase] | None = None
+        self.feed.ms_left = self._ms_left
+
+    @property
+    def state(self) -> TableState:
+        """The table as it stands; may be ahead of what is stored by what is being stored."""
+        return self._table.state
+
+    @property
+    def table_id(self) -> str:
+        """The table's id."""
+        return self.state.created.table_id
+
+    # What callers do.
+
+    def seat_of(self, player_id: str) -> int:
+        """A player's seat; raises `NotSeated`."""
+        seat = self.state.seat_of(player_id)
+        if seat is None:
+            raise NotSeated(self.table_id)
+        return seat
+
+    async def do(self, change: Callable[[Table], T]) -> T:
+        """Have something done, in its turn; the outcome once it is stored and shown."""
+        return await self._post(change)
+
+    async def shown(self) -> wire.Table:
+        """The table as it is stored, for operators and services; without its endpoint."""
+        return await self.do(lambda table: convert.table_to_wire(table.state))
+
+    async def act(self, seat: int, decision_id: str, answer: wire.Action) -> bool:
+        """A player's act; whether it was a repeat of an answer that had been taken."""
+        started = time.perf_counter()
+        action = convert.action_from_wire(answer)
+        try:
+            replayed = await self.do(lambda table: table.act(seat, decision_id, action))
+        except StaleDecision:
+            if self.feed.has_answered(seat, decision_id, answer):
+                return True
+            raise
+        self._around.metrics.acts.observe(time.perf_counter() - started)
+        return replayed
+
+    def attend(self, seat: int, number: int, entropy: bytes, on_news: Callable[[], None]) -> Reader:
+        """Follow a seat's events; an older reader of the seat is ended."""
+        reader = self.feed.open(seat, number, on_news)
+        older = self._attending.get(seat)
+        self._attending[seat] = reader
+        if older is not None:
+            older.end(AttendedElsewhere())
+        elif self.state.seats[seat].attended:
+            self._around.metrics.reconnects.inc()
+        self._around.metrics.streams.labels("seat").inc()
+        if not self.state.closed:
+            self._post(lambda table: table.attach(seat))
+            if entropy:
+                self._post(lambda table: table.give_entropy(seat, entropy))
+        return reader
+
+    def watch(self, number: int, on_news: Callable[[], None]) -> Reader:
+        """Follow the spectators' events."""
+        reader = self.feed.open(SPECTATORS, number, on_news)
+        self._around.metrics.streams.labels("spectator").inc()
+        return reader
+
+    def leave(self, reader: Reader) -> None:
+        """A reader is gone. Only if it is the seat's newest, the seat has nobody now."""
+        self.feed.close(reader)
+        kind = "spectator" if reader.viewer == SPECTATORS else "seat"
+        self._around.metrics.streams.labels(kind).dec()
+        if self._attending.get(reader.viewer) is reader:
+            del self._attending[reader.viewer]
+            if not self.state.closed:
+                self._post(lambda table: table.detach(reader.viewer))
+
+    def _post(self, change: Callable[[Table], T]) -> asyncio.Future[T]:
+        outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        # Nobody need wait for it; then a failure is no news either, since the table goes on.
+        outcome.add_done_callback(lambda done: done.cancelled() or done.exception())
+        given = _Input(change, outcome)
+        if self.state.done:
+            # Nothing changes any more, so that there is nothing to store.
+            _do(given, self._table)
+            given.tell()
+        else:
+            self._inbox.append(given)
+            self._work.set()
+        return outcome
+
+    # The task.
+
+    async def run(self) -> None:
+        """Play the table until nothing is left to do for it. Cancel it to stop."""
+        pause_seconds = FIRST_PAUSE_SECONDS
+        try:
+            while not self.state.done:
+                inputs, self._inbox = self._inbox, []
+                self._work.clear()
+                try:
+                    await self._turn(inputs)
+                    pause_seconds = FIRST_PAUSE_SECONDS
+                except asyncio.CancelledError:
+                    for given in inputs:
+                        given.tell(JournalUnavailable())
+                    raise
+                except Exception as error:
+                    self._failed(inputs, error)
+                    await asyncio.sleep(pause_seconds)
+                    pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+                    await self._rebuild()
+                    continue
+                await self._wait()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            inputs, self._inbox = self._inbox, []
+            for given in inputs:
+                if self.state.done:
+                    _do(given, self._table)
+                    given.tell()
+                else:
+                    given.tell(JournalUnavailable())
+            self._count(None)
+
+    async def _turn(self, inputs: Sequence[_Input]) -> None:
+        """One batch: inputs, what is due, the journal, the viewers, the outcomes."""
+        table = self._table
+        for given in inputs:
+            _do(given, table)
+        table.advance(_now_ms())
+        told = table.take()
+        if told:
+            await self._store(told)
+        for given in inputs:
+            given.tell()
+        table.arm(_now_ms())
+        self._ask_others()
+        self._count(table.state.phase)
+
+    async def _store(self, told: Sequence[Event]) -> None:
+        self._time_ms = max(self._time_ms, time.time_ns() // 1_000_000)
+        records = [
+            Record(self._sequence + place, self._time_ms, event)
+            for place, event in enumerate(told, 1)
+        ]
+        closed = any(isinstance(event, TableClosed) for event in told)
+        await self._around.journal.append(
+            self.table_id,
+            records,
+            closed=convert.table_to_wire(self.state).SerializeToString() if closed else None,
+            done=any(isinstance(event, HoldsReleased) for event in told),
+        )
+        self._around.storing(True)
+        self._stored(records)
+        self._measure(told)
+
+    def _stored(self, records: Sequence[Record]) -> None:
+        if records:
+            self._sequence = records[-1].sequence
+            self._time_ms = records[-1].time_ms
+        self.feed.publish(records)
+
+    async def _wait(self) -> None:
+        deadline = self._table.next_deadline()
+        seconds = None if deadline is None else max(0.0, (deadline - _now_ms()) / 1_000)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._work.wait()
+        except TimeoutError:
+            pass
+
+    def _failed(self, inputs: Sequence[_Input], error: Exception) -> None:
+        if isinstance(error, JournalError):
+            self._around.metrics.journal_failures.inc()
+            self._around.storing(False)
+            self._around.log.error(
+                "the journal did not store", table_id=self.table_id, problem=str(error)
+            )
+        else:
+            self._around.metrics.failures.inc()
+            self._around.log.error("a table failed", table_id=self.table_id, exc_info=error)
+        for given in inputs:
+            given.tell(JournalUnavailable())
+
+    async def _rebuild(self) -> None:
+        """Begin again from what is stored; the viewers have seen nothing else."""
+        while True:
+            try:
+                records = await self._around.journal.read(self.table_id)
+                break
+            except JournalError:
+                await asyncio.sleep(LONGEST_PAUSE_SECONDS)
+        for task in self._tasks:
+            task.cancel()
+        self._asked = _Asked()
+        self._table = Table.replay((record.event for record in records), self._around.patience)
+        self._stored(records[self._sequence :])
+        for seat in self._attending:
+            self._table.attach(seat)
+        self._table.arm(_now_ms())
+
+    # Evaluator and wallet.
+
+    def _ask_others(self) -> None:
+        table, asked = self._table, self._asked
+        number = table.state.hand_number
+        for question in table.questions():
+            if (number, question.number) not in asked.questions:
+                asked.questions.add((number, question.number))
+                self._start(self._question(number, question))
+        settlement = table.settlement()
+        if settlement is not None and settlement.hand_number != asked.settlement:
+            asked.settlement = settlement.hand_number
+            asked.questions.clear()
+            self._start(self._settle(settlement))
+        holds = table.holds()
+        if holds and not asked.release:
+            asked.release = True
+            self._start(self._release(holds))
+
+    async def _question(self, hand_number: int, question: Question) -> None:
+        evaluator = self._around.evaluator
+        if isinstance(question, AnalyzeQuestion):
+            analysis = await evaluator.analyze(self._choice, question.hand)
+            self._post(lambda table: table.answer(hand_number, question.number, analysis))
+        else:
+            score = await evaluator.score(self._choice, question.finished)
+            self._post(lambda table: table.answer(hand_number, question.number, score))
+
+    async def _settle(self, settlement: Settlement) -> None:
+        payments = await self._around.outbox.settle(settlement, self.state.created.labels)
+        self._post(lambda table: table.settled(settlement, payments))
+
+    async def _release(self, holds: Sequence[Sequence[str]]) -> None:
+        await self._around.outbox.release(self.table_id, holds)
+        self._post(lambda table: table.released())
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._around.metrics.failures.inc()
+            self._around.log.error("a table failed", table_id=self.table_id, exc_info=error)
+
+    # What is measured.
+
+    def _ms_left(self, seat: int, decision_id: str) -> int:
+        return self._table.ms_left(seat, decision_id, _now_ms())
+
+    def _count(self, phase: Phase | None) -> None:
+        """Count the table under its phase; None: no more."""
+        now = None if phase is None else (self.state.created.rule_set, phase)
+        if now == self._counted:
+            return
+        gauge = self._around.metrics.tables
+        if self._counted is not None:
+            gauge.labels(*self._counted).dec()
+        if now is not None:
+            gauge.labels(*now).inc()
+        self._counted = now
+
+    def _measure(self, told: Sequence[Event]) -> None:
+        metrics = self._around.metrics
+        for event in told:
+            match event:
+                case play.HandEnded():
+                    ending = type(event.end).__name__.lower()
+                    metrics.hands.labels(self.state.created.rule_set, ending).inc()
+                case play.TimedOut():
+                    metrics.timed_out.inc()
+                case play.TrusteeSet():
+                    metrics.trustees.labels(event.reason).inc()
+                case _:
+                    pass
+
+
+def _do(given: _Input, table: Table) -> None:
+    try:
+        given.value = given.do(table)
+    except ServiceError as error:
+        given.error = error
+
+
+def _choice(state: TableState) -> rules.RuleSetChoice:
+    created = state.created
+    return convert.choice_to_wire(created.rule_set, created.revision, created.options)
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000

@@ -1,0 +1,178 @@
+"""One stream for the seats of many players, as a gateway has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
+
+from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_kit.errors import ServiceError
+
+from .errors import NotAdded, ReaderTooSlow
+from .feed import Reader, Waiter
+from .live import LiveTable
+from .tables import Tables
+
+MOST_EVENTS = 256
+"""Events in one message at most."""
+
+MOST_ACTS = 256
+"""Acts of one stream under way at the same time at most; further ones wait in the stream."""
+
+Place = tuple[str, str]
+"""Player and table."""
+
+
+class ManySeats:
+    """A stream of many seats. What goes wrong with one of them is told, and the others go on."""
+
+    def __init__(
+        self, tables: Tables, most_behind: int, heartbeat: Callable[[], wire.Heartbeat]
+    ) -> None:
+        self._tables = tables
+        self._most_behind = most_behind
+        self._heartbeat = heartbeat
+        self._seats: dict[Place, tuple[LiveTable, Reader]] = {}
+        self._news: dict[Place, None] = {}
+        self._out: deque[wire.AttendManyResponse] = deque()
+        self._waiter = Waiter()
+        self._acts: set[asyncio.Task[None]] = set()
+        self._may_act = asyncio.Semaphore(MOST_ACTS)
+
+    async def run(
+        self, requests: AsyncIterator[wire.AttendManyRequest], heartbeat_seconds: float
+    ) -> AsyncGenerator[wire.AttendManyResponse, None]:
+        """Answer a stream until it is cancelled, or has no more requests and no more seats."""
+        listening = asyncio.get_running_loop().create_task(self._listen(requests))
+        listening.add_done_callback(lambda _: self._waiter.wake())
+        try:
+            while True:
+                while self._out:
+                    yield self._out.popleft()
+                events = self._take()
+                if events:
+                    yield wire.AttendManyResponse(events=wire.SeatEvents(events=events))
+                    continue
+                if self._out:
+                    continue
+                if listening.done():
+                    listening.result()  # raises what was wrong with a request
+                    if not self._seats and not self._acts:
+                        return
+                if not await self._waiter.wait(heartbeat_seconds):
+                    yield wire.AttendManyResponse(heartbeat=self._heartbeat())
+        finally:
+            listening.cancel()
+            for task in self._acts:
+                task.cancel()
+            for place in list(self._seats):
+                self._drop(place)
+            await asyncio.gather(listening, *self._acts, return_exceptions=True)
+
+    # What is sent.
+
+    def _take(self) -> list[wire.SeatEvent]:
+        """The next events, a fair share of each seat that has some."""
+        events: list[wire.SeatEvent] = []
+        for place in list(self._news):
+            del self._news[place]
+            if place not in self._seats:
+                continue
+            _, reader = self._seats[place]
+            player_id, table_id = place
+            try:
+                while len(events) < MOST_EVENTS:
+                    event = reader.next(self._most_behind)
+                    if event is None:
+                        break
+                    events.append(
+                        wire.SeatEvent(player_id=player_id, table_id=table_id, event=event)
+                    )
+                else:
+                    self._news[place] = None
+                    return events
+            except ReaderTooSlow:
+                raise
+            except ServiceError as error:  # attended elsewhere
+                self._drop(place)
+                self._problem(place, error)
+                continue
+            if reader.at_end:
+                self._drop(place)
+                self._say(done=wire.SeatDone(player_id=player_id, table_id=table_id))
+        return events
+
+    def _say(self, **kind: object) -> None:
+        self._out.append(wire.AttendManyResponse(**kind))  # type: ignore[arg-type]  # one of its messages
+        self._waiter.wake()
+
+    def _problem(self, place: Place, error: ServiceError, decision_id: str = "") -> None:
+        problem = wire.SeatProblem(player_id=place[0], table_id=place[1], decision_id=decision_id)
+        problem.problem.reason = error.reason
+        problem.problem.message = error.message
+        problem.problem.field = error.field or ""
+        self._say(problem=problem)
+
+    # What is asked.
+
+    async def _listen(self, requests: AsyncIterator[wire.AttendManyRequest]) -> None:
+        async for request in requests:
+            match request.WhichOneof("message"):
+                case "add":
+                    await self._add(request.add)
+                case "remove":
+                    place = (request.remove.player_id, request.remove.table_id)
+                    if not self._drop(place):
+                        self._problem(place, NotAdded())
+                case _:
+                    await self._may_act.acquire()
+                    task = asyncio.get_running_loop().create_task(self._act(request.act))
+                    self._acts.add(task)
+                    task.add_done_callback(self._acted)
+
+    async def _add(self, add: wire.AddSeat) -> None:
+        place = (add.player_id, add.table_id)
+        try:
+            table = await self._tables.get(add.table_id)
+            seat = table.seat_of(add.player_id)
+            self._drop(place)
+            reader = table.attend(seat, add.from_number, add.entropy, partial(self._wake, place))
+        except ServiceError as error:
+            self._problem(place, error)
+            return
+        self._seats[place] = (table, reader)
+        self._wake(place)
+
+    async def _act(self, act: wire.SeatAct) -> None:
+        place, decision_id = (act.player_id, act.act.table_id), act.act.decision_id
+        try:
+            if place not in self._seats:
+                raise NotAdded
+            table, reader = self._seats[place]
+            await table.act(reader.viewer, decision_id, act.act.action)
+        except ServiceError as error:
+            self._problem(place, error, decision_id)
+            return
+        self._say(
+            acted=wire.SeatActed(player_id=place[0], table_id=place[1], decision_id=decision_id)
+        )
+
+    def _acted(self, task: asyncio.Task[None]) -> None:
+        self._acts.discard(task)
+        self._may_act.release()
+        self._waiter.wake()
+
+    def _wake(self, place: Place) -> None:
+        self._news[place] = None
+        self._waiter.wake()
+
+    def _drop(self, place: Place) -> bool:
+        """Follow a seat no longer; whether it was followed."""
+        seat = self._seats.pop(place, None)
+        if seat is None:
+            return False
+        table, reader = seat
+        table.leave(reader)
+        return True

@@ -1,0 +1,107 @@
+"""What is measured of tables. Labels are rule sets and words of ours, never a table or player."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+_MOMENTS_SECONDS = (
+    *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25),
+    *(0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
+)
+
+
+class TableMetrics:
+    """The metrics of the table service."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.tables = Gauge(
+            "fangcheng_tables", "Tables in play.", ("rule_set", "phase"), registry=registry
+        )
+        self.hands = Counter(
+            "fangcheng_table_hands_total",
+            "Hands that have ended: win, draw, escape or dissolved.",
+            ("rule_set", "ending"),
+            registry=registry,
+        )
+        self.acts = Histogram(
+            "fangcheng_table_act_seconds",
+            "From a player's act to the moment its events are stored and shown.",
+            buckets=_MOMENTS_SECONDS,
+            registry=registry,
+        )
+        self.timed_out = Counter(
+            "fangcheng_table_prompts_timed_out_total",
+            "Prompts that nobody answered in time.",
+            registry=registry,
+        )
+        self.trustees = Counter(
+            "fangcheng_table_trustees_total",
+            "Seats that the table began to play for (timeouts, disconnected) or gave back (back).",
+            ("why",),
+            registry=registry,
+        )
+        self.streams = Gauge(
+            "fangcheng_table_streams",
+            "Streams of seats and of spectators.",
+            ("kind",),
+            registry=registry,
+        )
+        self.reconnects = Counter(
+            "fangcheng_table_reconnects_total",
+            "Seats that were attended again, from where they had been.",
+            registry=registry,
+        )
+        self.commits = Histogram(
+            "fangcheng_table_journal_commit_seconds",
+            "One commit of the journal.",
+            buckets=_MOMENTS_SECONDS,
+            registry=registry,
+        )
+        self.commit_appends = Histogram(
+            "fangcheng_table_journal_commit_appends",
+            "Appends of tables that share one commit.",
+            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+            registry=registry,
+        )
+        self.journal_failures = Counter(
+            "fangcheng_table_journal_failures_total",
+            "Appends that failed; the table is rebuilt from what was stored.",
+            registry=registry,
+        )
+        self.failures = Counter(
+            "fangcheng_table_failures_total",
+            "Tables that failed by a fault of ours and were rebuilt from the journal.",
+            registry=registry,
+        )
+        self.questions = Gauge(
+            "fangcheng_table_evaluator_questions",
+            "Questions that no evaluator has answered yet. No prompt is open meanwhile.",
+            registry=registry,
+        )
+        self.answers = Histogram(
+            "fangcheng_table_evaluator_wait_seconds",
+            "From a question to the evaluator's answer, repeats included.",
+            ("kind",),
+            buckets=_MOMENTS_SECONDS,
+            registry=registry,
+        )
+        self.evaluator_failures = Counter(
+            "fangcheng_table_evaluator_failures_total",
+            "Questions that were asked again, since no evaluator answered or one refused.",
+            registry=registry,
+        )
+        self.outbox = Gauge(
+            "fangcheng_table_outbox",
+            "Settlements and releases of holds that the wallet has not acknowledged yet.",
+            ("kind",),
+            registry=registry,
+        )
+        self.parked = Gauge(
+            "fangcheng_table_parked",
+            "Of those, the ones that the wallet has refused. Somebody must look.",
+            ("kind",),
+            registry=registry,
+        )
+        self.settlements = Counter(
+            "fangcheng_table_settlements_total", "Hands that were settled.", registry=registry
+        )

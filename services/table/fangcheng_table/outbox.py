@@ -1,0 +1,96 @@
+"""What leaves a table for the wallet: repeated until it is acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from fangcheng.wallet.v1 import wallet_pb2 as wallet
+from fangcheng.wallet.v1.wallet_pb2_grpc import SettlementServiceStub
+
+from .convert import payments_from_wire, settle_request
+from .events import Payment
+from .metrics import TableMetrics
+from .settlement import Settlement
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 10.0
+
+# The wallet did not do it this time, or nobody knows; the same key may be offered again at once.
+_PASSING = frozenset(
+    {
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.UNKNOWN,
+    }
+)
+
+
+class Outbox:
+    """Settles hands and releases holds."""
+
+    def __init__(
+        self, channel: grpc.aio.Channel, park_seconds: float, metrics: TableMetrics, log: Any
+    ) -> None:
+        """`park_seconds`: the pause after a refusal, which only a person can mend."""
+        self._stub = SettlementServiceStub(channel)
+        self._park_seconds = park_seconds
+        self._metrics = metrics
+        self._log = log
+
+    async def settle(
+        self, settlement: Settlement, labels: Mapping[str, str]
+    ) -> tuple[Payment, ...]:
+        """Pay a hand; what was paid. Returns when the wallet has acknowledged it, however late."""
+        request = settle_request(settlement, labels)
+        answer = await self._until_done("settle", settlement.key, self._stub.Settle, request)
+        self._metrics.settlements.inc()
+        return payments_from_wire(answer.settlement, settlement)
+
+    async def release(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
+        """Give holds back. Returns when the wallet has acknowledged it, however late.
+
+        `holds`: those of each seat; they go separately, since the wallet releases none of those
+        that are named together with one that it does not know.
+        """
+        async with asyncio.TaskGroup() as group:
+            for hold_ids in filter(None, holds):
+                request = wallet.ReleaseHoldsRequest(hold_ids=hold_ids)
+                group.create_task(
+                    self._until_done("release", table_id, self._stub.ReleaseHolds, request)
+                )
+
+    async def _until_done(self, kind: str, what: str, call: Any, request: Any) -> Any:
+        pause_seconds = FIRST_PAUSE_SECONDS
+        parked = False
+        outbox = self._metrics.outbox.labels(kind)
+        outbox.inc()
+        try:
+            while True:
+                try:
+                    return await call(request)
+                except grpc.aio.AioRpcError as error:
+                    if error.code() not in _PASSING and not parked:
+                        parked = True
+                        self._metrics.parked.labels(kind).inc()
+                        self._log.error(
+                            "the wallet refuses; parked",
+                            kind=kind,
+                            what=what,
+                            code=error.code().name,
+                            problem=error.details(),
+                        )
+                await asyncio.sleep(self._park_seconds if parked else pause_seconds)
+                pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+        finally:
+            outbox.dec()
+            if parked:
+                self._metrics.parked.labels(kind).dec()

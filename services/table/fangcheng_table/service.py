@@ -1,0 +1,205 @@
+"""`TableService`: validate, call, convert; and how the service is put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, TypeVar
+
+import grpc.aio
+
+from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1.table_pb2_grpc import (
+    TableServiceServicer,
+    add_TableServiceServicer_to_server,
+)
+from fangcheng_kit import Kit, Servicer, pages
+from fangcheng_kit.principal import current
+
+from .core import Patience
+from .errors import NotSeated
+from .evaluator import Evaluator
+from .feed import Reader, Waiter
+from .live import LiveTable, Surroundings
+from .many import ManySeats
+from .metrics import TableMetrics
+from .outbox import Outbox
+from .settings import TableSettings
+from .sqlite import Commit, SqliteJournal
+from .store import Filter
+from .tables import Tables
+
+SERVICE = "fangcheng.table.v1.TableService"
+
+Context = grpc.aio.ServicerContext[Any, Any]
+Message = TypeVar("Message", wire.AttendResponse, wire.WatchResponse)
+
+
+class TableServicer(TableServiceServicer):
+    """The calls of the contract."""
+
+    def __init__(self, tables: Tables, settings: TableSettings, endpoint: str) -> None:
+        """`endpoint`: where players reach this process."""
+        self._tables = tables
+        self._settings = settings
+        self._endpoint = endpoint
+
+    async def CreateTable(
+        self, request: wire.CreateTableRequest, context: Context
+    ) -> wire.CreateTableResponse:
+        """See the contract."""
+        table, replayed = await self._tables.create(request)
+        return wire.CreateTableResponse(
+            table=self._for_caller(await table.shown()), replayed=replayed
+        )
+
+    async def GetTable(
+        self, request: wire.GetTableRequest, context: Context
+    ) -> wire.GetTableResponse:
+        """See the contract."""
+        table = await self._tables.get(request.table_id)
+        return wire.GetTableResponse(table=self._for_caller(await table.shown()))
+
+    async def ListTables(
+        self, request: wire.ListTablesRequest, context: Context
+    ) -> wire.ListTablesResponse:
+        """See the contract."""
+        wanted = Filter(
+            include_closed=request.include_closed,
+            rule_set=request.rule_set,
+            labels=dict(request.labels),
+            player_id=request.player_id,
+        )
+        tables, next_token = await self._tables.find(
+            wanted, pages.page_size(request.page_size), request.page_token
+        )
+        return wire.ListTablesResponse(
+            tables=[self._for_caller(table) for table in tables], next_page_token=next_token
+        )
+
+    async def Attend(
+        self, request: wire.AttendRequest, context: Context
+    ) -> AsyncIterator[wire.AttendResponse]:
+        """See the contract."""
+        table = await self._tables.get(request.table_id)
+        seat, waiter = table.seat_of(current().id), Waiter()
+        reader = table.attend(seat, request.from_number, request.entropy, waiter.wake)
+        async with aclosing(self._stream(table, reader, waiter, wire.AttendResponse)) as stream:
+            async for response in stream:
+                yield response
+
+    async def AttendMany(
+        self, request_iterator: AsyncIterator[wire.AttendManyRequest], context: Context
+    ) -> AsyncIterator[wire.AttendManyResponse]:
+        """See the contract."""
+        seats = ManySeats(self._tables, self._settings.most_behind_events, _heartbeat)
+        heartbeat_seconds = self._settings.heartbeat_seconds
+        async with aclosing(seats.run(request_iterator, heartbeat_seconds)) as stream:
+            async for response in stream:
+                yield response
+
+    async def Act(self, request: wire.ActRequest, context: Context) -> wire.ActResponse:
+        """See the contract."""
+        table = await self._tables.get(request.table_id)
+        seat = table.seat_of(current().id)
+        replayed = await table.act(seat, request.decision_id, request.action)
+        return wire.ActResponse(replayed=replayed)
+
+    async def Watch(
+        self, request: wire.WatchRequest, context: Context
+    ) -> AsyncIterator[wire.WatchResponse]:
+        """See the contract."""
+        table, waiter = await self._tables.get(request.table_id), Waiter()
+        reader = table.watch(request.from_number, waiter.wake)
+        async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
+            async for response in stream:
+                yield response
+
+    async def LeaveTable(
+        self, request: wire.LeaveTableRequest, context: Context
+    ) -> wire.LeaveTableResponse:
+        """See the contract."""
+        table = await self._tables.get(request.table_id)
+        seat = table.seat_of(current().id)
+        now = request.mode == wire.LEAVE_MODE_NOW
+        await table.do(lambda table: table.leave(seat, now=now))
+        return wire.LeaveTableResponse(table=self._for_caller(await table.shown()))
+
+    async def GetHandRecord(
+        self, request: wire.GetHandRecordRequest, context: Context
+    ) -> wire.GetHandRecordResponse:
+        """See the contract."""
+        table, caller = await self._tables.get(request.table_id), current()
+        if caller.kind == "player" and table.state.seat_of(caller.id) is None:
+            raise NotSeated(request.table_id)
+        record = await self._tables.record(table, request.hand_number)
+        return wire.GetHandRecordResponse(record=record)
+
+    async def _stream(
+        self,
+        table: LiveTable,
+        reader: Reader,
+        waiter: Waiter,
+        response: Callable[..., Message],
+    ) -> AsyncGenerator[Message, None]:
+        """What a reader reads, until the table has closed; heartbeats where nothing happens."""
+        try:
+            while True:
+                event = reader.next(self._settings.most_behind_events)
+                if event is not None:
+                    yield response(event=event)
+                elif reader.at_end:
+                    return
+                elif not await waiter.wait(self._settings.heartbeat_seconds):
+                    yield response(heartbeat=_heartbeat(reader.number))
+        finally:
+            table.leave(reader)
+
+    def _for_caller(self, table: wire.Table) -> wire.Table:
+        table.endpoint = self._endpoint
+        if current().kind == "player":
+            for seat in table.seats:
+                seat.ClearField("is_bot")
+        return table
+
+
+def _heartbeat(last_number: int = 0) -> wire.Heartbeat:
+    heartbeat = wire.Heartbeat(last_number=last_number)
+    heartbeat.server_time.GetCurrentTime()
+    return heartbeat
+
+
+@asynccontextmanager
+async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[Servicer]]:
+    """The table service: its journal, its tables, and the task of each."""
+    metrics = TableMetrics(kit.registry)
+
+    def measure(commit: Commit) -> None:
+        metrics.commits.observe(commit.seconds)
+        metrics.commit_appends.observe(commit.appends)
+
+    journal = SqliteJournal(settings.database, measure)
+    try:
+        around = Surroundings(
+            journal=journal,
+            evaluator=Evaluator(kit.connect(settings.evaluation), metrics, kit.log),
+            outbox=Outbox(kit.connect(settings.wallet), settings.park_seconds, metrics, kit.log),
+            metrics=metrics,
+            log=kit.log,
+            patience=Patience(
+                start_ms=round(settings.start_grace_seconds * 1_000),
+                linger_ms=round(settings.linger_seconds * 1_000),
+                resume_ms=round(settings.resume_grace_seconds * 1_000),
+            ),
+            storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
+        )
+        tables = Tables(around, settings.archived_tables)
+        resumed = await tables.resume()
+        kit.log.info("tables resumed", tables=resumed)
+        try:
+            servicer = TableServicer(tables, settings, settings.advertised or kit.address)
+            yield [Servicer(add_TableServiceServicer_to_server, servicer, SERVICE)]
+        finally:
+            await tables.stop()
+    finally:
+        await journal.close()

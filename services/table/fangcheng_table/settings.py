@@ -1,0 +1,56 @@
+"""Settings of the table service, from the environment: `FANGCHENG_TABLE_*`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from fangcheng_kit import Settings
+
+
+class TableSettings(Settings):
+    """Settings of the table service."""
+
+    database: Path = Field(Path("table.db"), description="File of the journal (SQLite).")
+    evaluation: str = Field(
+        "127.0.0.1:7101", description="Target of the evaluation service, all its replicas."
+    )
+    wallet: str = Field(
+        "127.0.0.1:7104", description="Target of the settlement service: ours or the studio's."
+    )
+    advertised: str = Field(
+        "",
+        description="`host:port` under which players reach this process; empty: where it listens.",
+    )
+    heartbeat_seconds: float = Field(
+        10.0, gt=0, le=600, description="Silence after which a stream is sent a heartbeat."
+    )
+    start_grace_seconds: float = Field(
+        5.0,
+        ge=0,
+        le=600,
+        description="How long a new table waits for all four seats before it begins without them.",
+    )
+    linger_seconds: float = Field(
+        2.0,
+        ge=0,
+        le=60,
+        description="How long a seat may be without a stream before it counts as disconnected.",
+    )
+    resume_grace_seconds: float = Field(
+        10.0, ge=0, le=600, description="The same after a start of this service."
+    )
+    most_behind_events: int = Field(
+        2_000,
+        ge=1,
+        description="Events that a stream may fall behind before it is closed (READER_TOO_SLOW).",
+    )
+    archived_tables: int = Field(
+        64, ge=1, description="Closed tables kept in memory; others are read from the journal."
+    )
+    park_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="Pause before a settlement that the wallet has refused is offered again.",
+    )

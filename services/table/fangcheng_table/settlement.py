@@ -1,0 +1,53 @@
+"""What a finished hand pays, in the currencies of its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fangcheng_rules.round import Round
+
+from .events import SeatPlan, TableCreated
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """One payment that is due, between seats. None: the house."""
+
+    currency: str
+    book: str
+    source: int | None
+    target: int | None
+    amount: int
+    """More than 0."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """All payments of a hand; the same whenever it is asked for again."""
+
+    key: str
+    hand_number: int
+    parties: tuple[tuple[int, SeatPlan], ...]
+    """The seats in turn order from the dealer, which breaks ties when a shortfall is shared."""
+    postings: tuple[Posting, ...]
+
+
+def settlement_of(created: TableCreated, hand: Round) -> Settlement:
+    """The settlement of an ended hand: its transfers in units, times what each stake is worth."""
+    units: dict[tuple[int | None, int | None, str], int] = {}
+    for transfer in hand.score.transfers if hand.score is not None else ():
+        # Several kongs of a seat are one payment of each other seat.
+        way = (transfer.source, transfer.target, transfer.reason)
+        units[way] = units.get(way, 0) + transfer.amount
+    order = [(hand.dealer + step) % 4 for step in range(4)]
+    return Settlement(
+        key=f"{created.table_id}/{hand.hand_number}",
+        hand_number=hand.hand_number,
+        parties=tuple((seat, created.seats[seat]) for seat in order),
+        postings=tuple(
+            Posting(stake.currency, stake.book, source, target, amount * stake.per_unit, reason)
+            for stake in created.stakes
+            for (source, target, reason), amount in units.items()
+        ),
+    )

@@ -1,0 +1,237 @@
+"""All tables of a process: made, found, kept and listed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_kit import pages
+from fangcheng_kit.errors import FailedPrecondition, InvalidArgument, NotFound
+from fangcheng_kit.ids import new_id
+from fangcheng_rules import errors as rules_errors
+from fangcheng_rules import events as play
+from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.tiles import code
+from fangcheng_rules.wall import SECRET_BYTES
+
+from . import convert
+from .core import chain_of
+from .errors import (
+    DuplicatePlayer,
+    HandNotFinished,
+    JournalUnavailable,
+    RequestIdReused,
+    UnknownHand,
+    UnknownTable,
+)
+from .events import HandOpened, HandSettled, TableCreated
+from .live import LiveTable, Surroundings
+from .store import Filter, Found, JournalError, NewTable, Record
+from .views import Projector
+
+
+class Tables:
+    """The tables."""
+
+    def __init__(self, around: Surroundings, most_archived: int) -> None:
+        """`most_archived`: closed tables that are kept in memory."""
+        self._around = around
+        self._most_archived = most_archived
+        self._live: dict[str, LiveTable] = {}
+        self._archive: OrderedDict[str, LiveTable] = OrderedDict()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def resume(self) -> int:
+        """Go on with every table that is not done; how many there are."""
+        for table_id in await self._around.journal.unfinished():
+            self._play(LiveTable(await self._around.journal.read(table_id), self._around))
+        return len(self._live)
+
+    async def stop(self) -> None:
+        """Stop playing; what is stored stays, and is gone on with at the next start."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def create(self, request: wire.CreateTableRequest) -> tuple[LiveTable, bool]:
+        """Make a table, or find the one that this request has made; whether it was found."""
+        journal, body = self._around.journal, convert.canonical(request)
+        before = await journal.by_request(request.request_id)
+        if before is not None and before.request == body:
+            return await self.get(before.table_id), True
+        created = _created(request)
+        if before is not None:
+            raise RequestIdReused(request.request_id)
+        await self._around.evaluator.check(created.rule_set, created.revision)
+        wanted = NewTable(
+            table_id=created.table_id,
+            request_id=request.request_id,
+            request=body,
+            rule_set=created.rule_set,
+            player_ids=tuple(plan.player_id for plan in created.seats),
+            labels=created.labels,
+        )
+        records = [Record(1, created.created_ms, created)]
+        try:
+            made = await journal.create(wanted, records)
+        except JournalError as error:
+            self._around.log.error("the journal did not store", problem=str(error))
+            raise JournalUnavailable from error
+        if made.table_id != wanted.table_id:
+            # The same request came in twice at the same time.
+            if made.request != body:
+                raise RequestIdReused(request.request_id)
+            return await self.get(made.table_id), True
+        return self._play(LiveTable(records, self._around)), False
+
+    async def get(self, table_id: str) -> LiveTable:
+        """A table by its id, from memory or from the journal; raises `UnknownTable`."""
+        found = self._live.get(table_id) or self._archive.get(table_id)
+        if found is not None:
+            if table_id in self._archive:
+                self._archive.move_to_end(table_id)
+            return found
+        records = await self._around.journal.read(table_id)
+        if not records:
+            raise UnknownTable(table_id)
+        table = LiveTable(records, self._around)
+        if not table.state.done:
+            # Made this very moment, or read before it was.
+            return self._live.get(table_id) or self._play(table)
+        self._put_away(table)
+        return table
+
+    async def find(self, wanted: Filter, size: int, token: str) -> tuple[list[wire.Table], str]:
+        """A page of tables, newest first, and the token of the next one."""
+        filters = [
+            wanted.include_closed,
+            wanted.rule_set,
+            sorted((wanted.labels or {}).items()),
+            wanted.player_id,
+        ]
+        last = pages.after(token, [int], filters)
+        before = int(last[0]) if last else None
+        found = await self._around.journal.find(wanted, before, size + 1)
+        more = len(found) > size
+        found = found[:size]
+        next_token = pages.page_token([found[-1].place], filters) if more else ""
+        return [await self._shown(one) for one in found], next_token
+
+    async def _shown(self, found: Found) -> wire.Table:
+        if found.summary is not None:
+            return wire.Table.FromString(found.summary)
+        return await (await self.get(found.table_id)).shown()
+
+    async def record(self, table: LiveTable, hand_number: int) -> wire.HandRecord:
+        """Everything about a finished hand; raises `UnknownHand` or `HandNotFinished`."""
+        newest, in_play = await table.do(
+            lambda table: (table.state.hand_number, table.state.in_play is not None)
+        )
+        if hand_number > newest:
+            raise UnknownHand(hand_number)
+        if hand_number == newest and in_play:
+            raise HandNotFinished(hand_number)
+        records = await self._around.journal.read(table.table_id)
+        return _hand_record(records, table.state.created, hand_number)
+
+    def _play(self, table: LiveTable) -> LiveTable:
+        self._live[table.table_id] = table
+        task = asyncio.get_running_loop().create_task(table.run(), name=f"table {table.table_id}")
+        self._tasks[table.table_id] = task
+        task.add_done_callback(lambda done: self._stopped(table, done))
+        return table
+
+    def _stopped(self, table: LiveTable, task: asyncio.Task[None]) -> None:
+        del self._tasks[table.table_id]
+        if task.cancelled():
+            return
+        if (error := task.exception()) is not None:
+            self._around.log.error("a table failed", table_id=table.table_id, exc_info=error)
+            return
+        del self._live[table.table_id]
+        self._put_away(table)
+
+    def _put_away(self, table: LiveTable) -> None:
+        self._archive[table.table_id] = table
+        while len(self._archive) > self._most_archived:
+            self._archive.popitem(last=False)
+
+
+def _created(request: wire.CreateTableRequest) -> TableCreated:
+    """The table that a request asks for, with secrets of its own."""
+    try:
+        rules = rule_set(request.rules.id, request.rules.revision)
+    except rules_errors.UnknownRuleSet as error:
+        raise NotFound(error.reason, error.message, "rules.id") from error
+    except rules_errors.UnknownRevision as error:
+        raise FailedPrecondition(error.reason, error.message, "rules.revision") from error
+    try:
+        options = rules.complete(convert.options_from_wire(request.rules.options))
+    except rules_errors.InvalidOption as error:
+        field = (error.field or "").removeprefix("options.")
+        raise InvalidArgument(error.reason, error.message, field) from error
+    seats = convert.seats_from_wire(request.seats)
+    _unlike({f"seats[{n}].player_id": (seat.player_id,) for n, seat in enumerate(seats)}, "Player")
+    _unlike({f"seats[{n}].hold_ids": seat.hold_ids for n, seat in enumerate(seats)}, "Hold")
+    root = os.urandom(SECRET_BYTES)
+    return TableCreated(
+        table_id=new_id(),
+        created_ms=time.time_ns() // 1_000_000,
+        rule_set=rules.id,
+        revision=rules.revision,
+        options=options,
+        seats=seats,
+        stakes=convert.stakes_from_wire(request.stakes),
+        hands=request.hands,
+        timing=convert.timing_from_wire(
+            request.timing, bots_only=all(seat.is_bot for seat in seats)
+        ),
+        labels=dict(request.labels),
+        root=root,
+        commitment=chain_of(root, request.hands).commitment,
+    )
+
+
+def _unlike(given: Mapping[str, tuple[str, ...]], what: str) -> None:
+    seen: set[str] = set()
+    for field, words in given.items():
+        for word in words:
+            if word in seen:
+                raise DuplicatePlayer(f"{what} {word}", field)
+            seen.add(word)
+
+
+def _hand_record(records: list[Record], created: TableCreated, hand_number: int) -> wire.HandRecord:
+    message = wire.HandRecord(
+        table_id=created.table_id,
+        hand_number=hand_number,
+        rules=convert.choice_to_wire(created.rule_set, created.revision, created.options),
+        player_ids=[plan.player_id for plan in created.seats],
+        table_commitment=created.commitment,
+        labels=created.labels,
+    )
+    projector = Projector(record=True)
+    number, ended = 0, False
+    for record in records:
+        event = record.event
+        if isinstance(event, HandOpened):
+            number, ended = event.hand_number, False
+            if number == hand_number:
+                message.secret = event.secret
+                message.entropy.extend(event.entropy)
+        elif isinstance(event, play.HandStarted) and number == hand_number:
+            message.wall.extend(code(tile) for tile in event.wall)
+            message.dice.extend(event.dice)
+        # Between two hands only the payment still belongs to the one before.
+        belongs = number == hand_number and (not ended or isinstance(event, HandSettled))
+        for _, shown in projector.see(record):
+            if belongs:
+                shown.number = len(message.events) + 1
+                message.events.append(shown)
+        ended = ended or isinstance(event, play.HandEnded)
+    return message

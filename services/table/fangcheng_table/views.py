@@ -1,0 +1,321 @@
+"""What each viewer sees of a table: a pure function of the journal.
+
+A viewer is a seat (0 to 3) or the spectators (4). Each has events with numbers of its own, counted
+over what it sees, so that neither a message nor a gap tells of what it does not see (rules/README,
+"What is seen"). `RECORD` sees everything but prompts; its events make the record of a hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any
+
+from fangcheng.rules.v1 import rules_pb2
+from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_rules import events as play
+from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.ruleset import RuleSet
+from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.scoring import FinishedHand, SeatEnd
+from fangcheng_rules.tiles import code
+
+from . import convert
+from .events import (
+    ConnectionChanged,
+    Event,
+    HandOpened,
+    HandSettled,
+    LeaveAnnounced,
+    Offered,
+    TableClosed,
+    TableCreated,
+)
+from .ids import prompt_id, trustee_id
+from .store import Record
+
+SEATS = (0, 1, 2, 3)
+SPECTATORS = 4
+VIEWERS = (*SEATS, SPECTATORS)
+RECORD = 5
+
+PROMPT_KINDS = {"piao": "before_deal", "turn": "turn", "claim": "claim", "dealt_out": "dealt_out"}
+
+Sight = tuple[tuple[int, ...], wire.TableEvent]
+"""Some viewers, and the event that all of them see."""
+
+
+@dataclass(slots=True)
+class _Seat:
+    """What is open to all of a seat in this hand, and what the seat is asked."""
+
+    declared: str = ""
+    piao: int = 0
+    first_discard: int | None = None
+    pongs: dict[int, Meld] = field(default_factory=dict)
+    """Its pongs by tile: an added kong is shown with the discard that its pong came from."""
+    asked: str = ""
+    """Kind of the decision that is about to be shown."""
+
+
+class Projector:
+    """Turns the events of a journal, in their order, into what the viewers see."""
+
+    def __init__(self, *, record: bool = False) -> None:
+        """`record`: show everything, to `RECORD` alone."""
+        self._everybody: tuple[int, ...] = (RECORD,) if record else VIEWERS
+        self._record = record
+        self._rules: RuleSet | None = None
+        self._hand = HandOpened(0, b"", ())
+        self._dealer = 0
+        self._wall_tiles = 0
+        self._seats = [_Seat() for _ in SEATS]
+        self._trustee_times = [0, 0, 0, 0]
+        self._standings = [0, 0, 0, 0]
+
+    def see(self, record: Record) -> Iterator[Sight]:
+        """What viewers see of the next event of the journal; nobody twice."""
+        show = _SHOW.get(type(record.event))
+        if show is None:
+            return
+        for viewers, event in show(self, record.event):
+            event.time.FromMilliseconds(record.time_ms)
+            yield viewers, event
+
+    # For all, for one, or different for one than for the others.
+
+    def _all(self, **kind: Any) -> Iterator[Sight]:
+        yield self._everybody, wire.TableEvent(**kind)
+
+    def _one(self, seat: int, **kind: Any) -> Iterator[Sight]:
+        if not self._record:
+            yield (seat,), wire.TableEvent(**kind)
+
+    def _split(
+        self, seat: int, own: wire.TableEvent, others: Callable[[], wire.TableEvent]
+    ) -> Iterator[Sight]:
+        if self._record:
+            yield (RECORD,), own
+            return
+        yield (seat,), own
+        yield tuple(viewer for viewer in VIEWERS if viewer != seat), others()
+
+    # The events, in the order in which a table tells them.
+
+    def _created(self, event: TableCreated) -> Iterator[Sight]:
+        self._rules = rule_set(event.rule_set, event.revision)
+        table = convert.table_as_created(event)
+        if self._record:
+            return
+        for seat in SEATS:
+            opened = wire.TableOpened(table=table, seat=seat)
+            yield (seat,), wire.TableEvent(table_opened=opened)
+        yield (SPECTATORS,), wire.TableEvent(table_opened=wire.TableOpened(table=table))
+
+    def _connection(self, event: ConnectionChanged) -> Iterator[Sight]:
+        return self._all(
+            connection_changed=wire.ConnectionChanged(seat=event.seat, connected=event.connected)
+        )
+
+    def _leave(self, event: LeaveAnnounced) -> Iterator[Sight]:
+        # Who leaves now is told of by what follows: while a claim to win is pending, nothing is.
+        if event.now:
+            return iter(())
+        return self._all(leave_announced=wire.LeaveAnnounced(seat=event.seat))
+
+    def _trustee(self, event: play.TrusteeSet) -> Iterator[Sight]:
+        self._trustee_times[event.seat] += event.on
+        shown = wire.TrusteeChanged(seat=event.seat, trustee=event.on, why=event.reason)
+        own = wire.TrusteeChanged()
+        own.CopyFrom(shown)
+        if event.on and not self._record:
+            own.decision_id = trustee_id(self._trustee_times[event.seat])
+        return self._split(
+            event.seat,
+            wire.TableEvent(trustee_changed=own),
+            lambda: wire.TableEvent(trustee_changed=shown),
+        )
+
+    def _opened(self, event: HandOpened) -> Iterator[Sight]:
+        self._hand = event
+        return iter(())
+
+    def _started(self, event: play.HandStarted) -> Iterator[Sight]:
+        self._dealer = event.dealer
+        self._wall_tiles = len(event.wall)
+        self._seats = [_Seat() for _ in SEATS]
+        return self._all(
+            hand_started=wire.HandStarted(
+                hand_number=event.hand_number,
+                dealer=event.dealer,
+                dice=event.dice,
+                commitment=sha256(self._hand.secret).digest(),
+                entropy=self._hand.entropy,
+                wall_tiles=self._wall_tiles,
+            )
+        )
+
+    def _asked(self, event: play.Asked) -> Iterator[Sight]:
+        # Shown with what it offers, which is the next event.
+        self._seats[event.seat].asked = PROMPT_KINDS[event.kind]
+        return iter(())
+
+    def _offered(self, event: Offered) -> Iterator[Sight]:
+        return self._one(
+            event.seat,
+            prompt=wire.Prompt(
+                decision_id=prompt_id(self._hand.hand_number, event.decision),
+                kind=self._seats[event.seat].asked,
+                actions=[convert.action_to_wire(action) for action in event.actions],
+            ),
+        )
+
+    def _closed_prompt(self, seat: int, decision: int, why: str, **more: Any) -> Iterator[Sight]:
+        decision_id = prompt_id(self._hand.hand_number, decision)
+        closed = wire.PromptClosed(decision_id=decision_id, why=why, **more)
+        return self._one(seat, prompt_closed=closed)
+
+    def _answered(self, event: play.Answered) -> Iterator[Sight]:
+        if not event.decision:  # the table itself, for a seat that was not asked
+            return iter(())
+        action = convert.action_to_wire(event.action)
+        return self._closed_prompt(event.seat, event.decision, "answered", action=action)
+
+    def _timed_out(self, event: play.TimedOut) -> Iterator[Sight]:
+        return self._closed_prompt(event.seat, event.decision, "timed_out")
+
+    def _withdrawn(self, event: play.Withdrawn) -> Iterator[Sight]:
+        return self._closed_prompt(event.seat, event.decision, "withdrawn")
+
+    def _piao(self, event: play.PiaoShown) -> Iterator[Sight]:
+        for seat, units in zip(self._seats, event.units, strict=True):
+            seat.piao = units
+        return self._all(piao_shown=wire.PiaoShown(units=event.units))
+
+    def _dealt(self, event: play.Dealt) -> Iterator[Sight]:
+        self._wall_tiles -= sum(map(len, event.hands))
+        hidden = [wire.SeatTiles(tiles=[0] * len(hand)) for hand in event.hands]
+        shown = [wire.SeatTiles(tiles=[code(tile) for tile in hand]) for hand in event.hands]
+
+        def dealt(sees: Callable[[int], bool]) -> wire.TableEvent:
+            hands = [shown[seat] if sees(seat) else hidden[seat] for seat in SEATS]
+            return wire.TableEvent(dealt=wire.Dealt(hands=hands, wall_tiles=self._wall_tiles))
+
+        if self._record:
+            yield (RECORD,), dealt(lambda seat: True)
+            return
+        for viewer in VIEWERS:
+            yield (viewer,), dealt(lambda seat, viewer=viewer: seat == viewer)  # type: ignore[misc]  # its default is an int
+
+    def _drew(self, event: play.Drew) -> Iterator[Sight]:
+        self._wall_tiles -= 1
+
+        def drawn(tile: int) -> wire.TableEvent:
+            return wire.TableEvent(
+                drawn=wire.Drawn(
+                    seat=event.seat, tile=tile, origin=event.origin, wall_tiles=self._wall_tiles
+                )
+            )
+
+        return self._split(event.seat, drawn(code(event.tile)), lambda: drawn(0))
+
+    def _discarded(self, event: play.Discarded) -> Iterator[Sight]:
+        seat = self._seats[event.seat]
+        seat.declared = event.declared or seat.declared
+        if seat.first_discard is None:
+            seat.first_discard = event.tile
+        return self._all(
+            discarded=wire.Discarded(
+                seat=event.seat, tile=code(event.tile), declared=event.declared
+            )
+        )
+
+    def _called(self, event: play.Called) -> Iterator[Sight]:
+        if event.meld.kind is MeldKind.PONG:
+            self._seats[event.seat].pongs[event.meld.first] = event.meld
+        return self._all(melded=wire.Melded(seat=event.seat, meld=convert.meld_to_wire(event.meld)))
+
+    def _kong(self, event: play.KongDeclared) -> Iterator[Sight]:
+        seat = self._seats[event.seat]
+        seat.declared = event.declared or seat.declared
+        meld = Meld(event.kind, (event.tile,) * 4)
+        if event.kind is MeldKind.ADDED_KONG:
+            pong = seat.pongs[event.tile]
+            meld = replace(meld, source=pong.source, claimed=pong.claimed)
+
+        def melded(shown: rules_pb2.Meld) -> wire.TableEvent:
+            return wire.TableEvent(
+                melded=wire.Melded(seat=event.seat, meld=shown, declared=event.declared)
+            )
+
+        own = melded(convert.meld_to_wire(meld))
+        if meld.is_open:
+            return iter([(self._everybody, own)])
+        # A concealed kong lies face down: that it was made is seen, not of what.
+        face_down = rules_pb2.Meld(kind=meld.kind, tiles=[0, 0, 0, 0])
+        return self._split(event.seat, own, lambda: melded(face_down))
+
+    def _ended(self, event: play.HandEnded) -> Iterator[Sight]:
+        if self._rules is None:
+            raise ValueError("a hand has ended at no table")
+        net = event.score.net
+        self._standings = [a + b for a, b in zip(self._standings, net, strict=True)]
+        finished = FinishedHand(
+            dealer=self._dealer,
+            seats=tuple(
+                SeatEnd(hand, melds, seat.declared, seat.piao, seat.first_discard)
+                for hand, melds, seat in zip(event.hands, event.melds, self._seats, strict=True)
+            ),
+            end=event.end,
+        )
+        return self._all(
+            hand_ended=wire.HandEnded(
+                hand_number=self._hand.hand_number,
+                hand=convert.finished_to_wire(finished),
+                score=convert.score_to_wire(event.score, self._rules),
+                net=net,
+                secret=self._hand.secret,
+            )
+        )
+
+    def _settled(self, event: HandSettled) -> Iterator[Sight]:
+        return self._all(
+            hand_settled=wire.HandSettled(
+                hand_number=event.hand_number,
+                key=event.key,
+                payments=[convert.payment_to_wire(payment) for payment in event.payments],
+            )
+        )
+
+    def _closed(self, event: TableClosed) -> Iterator[Sight]:
+        return self._all(
+            table_closed=wire.TableClosed(reason=event.reason, standings=self._standings)
+        )
+
+
+# What is not in here is seen by nobody: shares in a shuffle before it is used, what the evaluator
+# told, the closing of a claim window, a leave that waits for a claim, a kong that stands (it was
+# seen when it was declared) or was robbed (the win tells it).
+_SHOW: dict[type[Event], Callable[[Projector, Any], Iterator[Sight]]] = {
+    TableCreated: Projector._created,
+    ConnectionChanged: Projector._connection,
+    LeaveAnnounced: Projector._leave,
+    play.TrusteeSet: Projector._trustee,
+    HandOpened: Projector._opened,
+    play.HandStarted: Projector._started,
+    play.Asked: Projector._asked,
+    Offered: Projector._offered,
+    play.Answered: Projector._answered,
+    play.TimedOut: Projector._timed_out,
+    play.Withdrawn: Projector._withdrawn,
+    play.PiaoShown: Projector._piao,
+    play.Dealt: Projector._dealt,
+    play.Drew: Projector._drew,
+    play.Discarded: Projector._discarded,
+    play.Called: Projector._called,
+    play.KongDeclared: Projector._kong,
+    play.HandEnded: Projector._ended,
+    HandSettled: Projector._settled,
+    TableClosed: Projector._closed,
+}
