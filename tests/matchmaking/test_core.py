@@ -31,7 +31,7 @@ def ticket(number: int, queued_ms: int = 0, *, standby: bool = False, **more: ob
         queued_ms=queued_ms,
         number=number,
         standby=standby,
-        **more,  # type: ignore[arg-type]  # whatever a test says of the ticket
+        **more,
     )
 
 

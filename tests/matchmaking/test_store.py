@@ -74,7 +74,7 @@ def new(number: int, request_id: str = "r", **more: object) -> NewTicket:
         "queued_ms": 1_000 + number,
         **more,
     }
-    return NewTicket(**fields)  # type: ignore[arg-type]  # checked by the constructor's use
+    return NewTicket(**fields)
 
 
 def match_of(tickets: list[Ticket], match_id: str = "m") -> Match:

@@ -1,0 +1,452 @@
+"""A small world around matchmaking: a wallet and a table service that keep their promises, with
+faults that a test can order, and players who call the real service over real gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
+from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
+from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_client import connect
+from fangcheng_kit import Kit, Running, Servicer, Settings, serving
+from fangcheng_kit.errors import (
+    Aborted,
+    AlreadyExists,
+    FailedPrecondition,
+    NotFound,
+    ServiceError,
+    Unavailable,
+)
+from fangcheng_kit.principal import mint_token
+from fangcheng_matchmaking.service import open_service
+from fangcheng_matchmaking.settings import MatchmakingSettings
+
+KEY = "a development key of the tests, long enough"
+
+POOLS = """
+pools:
+  - id: silver
+    name: for silver
+    rules: {id: baishan_kele, options: {cap: 0, piao: false}}
+    stakes:
+      - {currency: silver, per_unit: 10, buy_in: 1000}
+      - {currency: points, book: baishan_kele, per_unit: 1}
+    hands: 8
+    timing: {turn_ms: 3000, claim_window_ms: 0}
+    least_client_version: 3
+  - id: free
+    name: for nothing
+    rules: {id: baishan_kele}
+  - id: practice
+    name: with bots
+    rules: {id: baishan_kele}
+    stakes: [{currency: points, book: baishan_kele, per_unit: 1}]
+    fill_with_bots_after_ms: 200
+"""
+
+Fault = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""What happens to a call: given what it would do, does it or not, and answers or not."""
+
+
+async def lost(do: Callable[[], Any]) -> Any:
+    """The call never arrives."""
+    raise Aborted("LOST", "the call was lost")
+
+
+async def dropped(do: Callable[[], Any]) -> Any:
+    """The call is done, and its answer lost."""
+    do()
+    raise Aborted("DROPPED", "the answer was lost")
+
+
+def refused(error: ServiceError) -> Fault:
+    """The call is refused."""
+
+    async def refuse(do: Callable[[], Any]) -> Any:
+        raise error
+
+    return refuse
+
+
+class Halt:
+    """A call that stands still, before or after it was done, until the test goes on."""
+
+    def __init__(self, *, done: bool) -> None:
+        self._done = done
+        self.reached = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    async def __call__(self, do: Callable[[], Any]) -> Any:
+        answer = do() if self._done else None
+        self.reached.set()
+        await self.go_on.wait()
+        return answer if self._done else do()
+
+
+class _Faulty:
+    def __init__(self) -> None:
+        self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
+        self.calls: Counter[str] = Counter()
+
+    async def handle(self, name: str, do: Callable[[], Any]) -> Any:
+        self.calls[name] += 1
+        if self.faults[name]:
+            return await self.faults[name].popleft()(do)
+        return do()
+
+
+class FakeWallet(
+    _Faulty, wallet_pb2_grpc.WalletServiceServicer, wallet_pb2_grpc.SettlementServiceServicer
+):
+    """Balances and holds, idempotent by request id as the contract says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.silver: dict[str, int] = {}
+        self.holds: dict[str, wallet_pb2.Hold] = {}
+        self._placed: dict[str, tuple[bytes, wallet_pb2.PlaceHoldsResponse]] = {}
+
+    @property
+    def open_holds(self) -> dict[str, wallet_pb2.Hold]:
+        return {key: hold for key, hold in self.holds.items() if not hold.released}
+
+    async def GetBalances(
+        self, request: wallet_pb2.GetBalancesRequest, context: Any
+    ) -> wallet_pb2.GetBalancesResponse:
+        def do() -> wallet_pb2.GetBalancesResponse:
+            if request.player_id not in self.silver:
+                raise NotFound("UNKNOWN_WALLET", "no wallet", "player_id")
+            silver = wallet_pb2.Balance(currency="silver", available=self.silver[request.player_id])
+            return wallet_pb2.GetBalancesResponse(player_id=request.player_id, balances=[silver])
+
+        return await self.handle("GetBalances", do)
+
+    async def PlaceHolds(
+        self, request: wallet_pb2.PlaceHoldsRequest, context: Any
+    ) -> wallet_pb2.PlaceHoldsResponse:
+        def do() -> wallet_pb2.PlaceHoldsResponse:
+            body = request.SerializeToString(deterministic=True)
+            before = self._placed.get(request.request_id)
+            if before is not None:
+                if before[0] != body:
+                    raise AlreadyExists("REQUEST_ID_REUSED", "another body")
+                return wallet_pb2.PlaceHoldsResponse(holds=before[1].holds, replayed=True)
+            for number, hold in enumerate(request.holds):
+                if hold.player_id not in self.silver:
+                    raise NotFound("UNKNOWN_WALLET", "no wallet", f"holds[{number}].player_id")
+            poor = [
+                (number, hold.player_id)
+                for number, hold in enumerate(request.holds)
+                if self.silver[hold.player_id] < hold.amount
+            ]
+            if poor:
+                raise FailedPrecondition(
+                    "INSUFFICIENT_BALANCE",
+                    "too little",
+                    f"holds[{poor[0][0]}].amount",
+                    {"player_ids": ",".join(player for _, player in poor)},
+                )
+            response = wallet_pb2.PlaceHoldsResponse()
+            for hold in request.holds:
+                self.silver[hold.player_id] -= hold.amount
+                placed = response.holds.add(
+                    hold_id=f"hold-{len(self.holds)}",
+                    player_id=hold.player_id,
+                    currency=hold.currency,
+                    amount=hold.amount,
+                    remaining=hold.amount,
+                )
+                self.holds[placed.hold_id] = placed
+            self._placed[request.request_id] = (body, response)
+            return response
+
+        return await self.handle("PlaceHolds", do)
+
+    async def ReleaseHolds(
+        self, request: wallet_pb2.ReleaseHoldsRequest, context: Any
+    ) -> wallet_pb2.ReleaseHoldsResponse:
+        def do() -> wallet_pb2.ReleaseHoldsResponse:
+            if any(hold_id not in self.holds for hold_id in request.hold_ids):
+                raise NotFound("UNKNOWN_HOLD", "no such hold")
+            self.release(request.hold_ids)
+            return wallet_pb2.ReleaseHoldsResponse()
+
+        return await self.handle("ReleaseHolds", do)
+
+    def release(self, hold_ids: Iterable[str]) -> None:
+        for hold_id in hold_ids:
+            hold = self.holds[hold_id]
+            if not hold.released:
+                hold.released = True
+                self.silver[hold.player_id] += hold.amount
+
+
+class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
+    """Tables that are created once for each request id, and closed by the test."""
+
+    def __init__(self, wallet: FakeWallet) -> None:
+        super().__init__()
+        self._wallet = wallet
+        self.requests: dict[str, table_pb2.CreateTableRequest] = {}
+        """By table id."""
+        self.tables: dict[str, table_pb2.Table] = {}
+        self._created: dict[str, tuple[bytes, str]] = {}
+
+    @property
+    def open_tables(self) -> list[table_pb2.Table]:
+        return [
+            table for table in self.tables.values() if table.phase != table_pb2.TABLE_PHASE_CLOSED
+        ]
+
+    def create(self, request: table_pb2.CreateTableRequest) -> table_pb2.CreateTableResponse:
+        body = request.SerializeToString(deterministic=True)
+        before = self._created.get(request.request_id)
+        if before is not None:
+            if before[0] != body:
+                raise AlreadyExists("REQUEST_ID_REUSED", "another body")
+            return table_pb2.CreateTableResponse(table=self.tables[before[1]], replayed=True)
+        table_id = f"table-{len(self.tables)}"
+        table = table_pb2.Table(
+            table_id=table_id,
+            phase=table_pb2.TABLE_PHASE_PLAYING,
+            endpoint="127.0.0.1:7999",
+            seats=[
+                table_pb2.Seat(seat=number, player_id=seat.player_id)
+                for number, seat in enumerate(request.seats)
+            ],
+        )
+        self.tables[table_id] = table
+        self.requests[table_id] = request
+        self._created[request.request_id] = (body, table_id)
+        return table_pb2.CreateTableResponse(table=table)
+
+    def close(self, table_id: str) -> None:
+        """As a table does at its end: it releases its holds."""
+        self.tables[table_id].phase = table_pb2.TABLE_PHASE_CLOSED
+        for seat in self.requests[table_id].seats:
+            self._wallet.release(seat.hold_ids)
+
+    def forget(self, table_id: str) -> None:
+        """As a table service that lost its database."""
+        del self.tables[table_id]
+
+    async def CreateTable(
+        self, request: table_pb2.CreateTableRequest, context: Any
+    ) -> table_pb2.CreateTableResponse:
+        return await self.handle("CreateTable", lambda: self.create(request))
+
+    async def GetTable(
+        self, request: table_pb2.GetTableRequest, context: Any
+    ) -> table_pb2.GetTableResponse:
+        def do() -> table_pb2.GetTableResponse:
+            if request.table_id not in self.tables:
+                raise NotFound("UNKNOWN_TABLE", "no such table", "table_id")
+            return table_pb2.GetTableResponse(table=self.tables[request.table_id])
+
+        return await self.handle("GetTable", do)
+
+    async def ListTables(
+        self, request: table_pb2.ListTablesRequest, context: Any
+    ) -> table_pb2.ListTablesResponse:
+        def do() -> table_pb2.ListTablesResponse:
+            found = [
+                table
+                for table in self.open_tables
+                if not request.player_id
+                or any(seat.player_id == request.player_id for seat in table.seats)
+            ]
+            start = int(request.page_token or 0)
+            page = found[start : start + 2]  # small pages, so that they are turned
+            rest = len(found) > start + 2
+            return table_pb2.ListTablesResponse(
+                tables=page, next_page_token=str(start + 2) if rest else ""
+            )
+
+        return await self.handle("ListTables", do)
+
+    async def _never(self, request: Any, context: Any) -> Any:
+        raise Unavailable("NOT_HERE", "matchmaking does not call this")
+
+    Attend = AttendMany = Act = Watch = LeaveTable = GetHandRecord = _never
+
+
+for _name in ("OpenWallet", "Deposit", "Withdraw", "ListEntries", "AuditLedger", "Settle"):
+    setattr(FakeWallet, _name, FakeTables._never)
+FakeWallet.GetSettlement = FakeTables._never
+
+
+class World:
+    """Wallet and tables that run, and matchmaking that is started and stopped at will."""
+
+    def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
+        self.folder = folder
+        self.wallet = FakeWallet()
+        self.tables = FakeTables(self.wallet)
+        self.running: Running | None = None
+        self._stack = stack
+        self._service = AsyncExitStack()
+        self._targets: dict[str, str] = {}
+        self._channels = AsyncExitStack()
+
+    async def open(self) -> None:
+        wallet = [
+            Servicer(
+                wallet_pb2_grpc.add_WalletServiceServicer_to_server,
+                self.wallet,
+                "fangcheng.wallet.v1.WalletService",
+            ),
+            Servicer(
+                wallet_pb2_grpc.add_SettlementServiceServicer_to_server,
+                self.wallet,
+                "fangcheng.wallet.v1.SettlementService",
+            ),
+        ]
+        tables = [
+            Servicer(
+                table_pb2_grpc.add_TableServiceServicer_to_server,
+                self.tables,
+                "fangcheng.table.v1.TableService",
+            )
+        ]
+        for name, servicers in (("wallet", wallet), ("table", tables)):
+            running = await self._stack.enter_async_context(
+                serving(name, Settings(dev_key=KEY, grace_seconds=0.1), _opens(servicers))
+            )
+            self._targets[name] = running.address
+        (self.folder / "pools.yaml").write_text(POOLS, "utf-8")
+
+    def settings(self, **more: Any) -> MatchmakingSettings:
+        fields: dict[str, Any] = {
+            "dev_key": KEY,
+            "grace_seconds": 0.1,
+            "database": self.folder / "matchmaking.db",
+            "pools": self.folder / "pools.yaml",
+            "table": self._targets["table"],
+            "wallet": self._targets["wallet"],
+            "table_check_seconds": 0.05,
+            "longest_backoff_seconds": 0.1,
+            **more,
+        }
+        return MatchmakingSettings(**fields)
+
+    async def start(self, **settings: Any) -> None:
+        self.running = await self._service.enter_async_context(
+            serving("matchmaking", self.settings(**settings), open_service)
+        )
+
+    async def stop(self) -> None:
+        """As a crash would: nothing is written at a stop that was not written before."""
+        await self._channels.aclose()
+        await self._service.aclose()
+        self.running = None
+
+    async def restart(self, **settings: Any) -> None:
+        await self.stop()
+        await self.start(**settings)
+
+    async def stub(
+        self, subject: str, *scopes: str
+    ) -> matchmaking_pb2_grpc.MatchmakingServiceAsyncStub:
+        assert self.running is not None
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=mint_token(KEY, subject, scopes))
+        )
+        stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub = (
+            matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
+        )
+        return stub
+
+    async def player(self, player_id: str, *scopes: str) -> Player:
+        self.wallet.silver.setdefault(player_id, 10_000)
+        return Player(player_id, await self.stub(f"player:{player_id}", *scopes))
+
+    async def players(self, count: int) -> list[Player]:
+        return [await self.player(f"p{number}") for number in range(count)]
+
+    def check(self) -> None:
+        """What must hold whenever nothing is under way: nobody twice, nothing left over."""
+        seated = Counter(
+            seat.player_id for table in self.tables.open_tables for seat in table.seats
+        )
+        assert all(times == 1 for times in seated.values()), f"seated twice: {seated}"
+        for table in self.tables.tables.values():
+            assert len({seat.player_id for seat in table.seats}) == 4
+        at_tables = {
+            hold_id
+            for table in self.tables.open_tables
+            for seat in self.tables.requests[table.table_id].seats
+            for hold_id in seat.hold_ids
+        }
+        assert set(self.wallet.open_holds) == at_tables
+
+
+class Player:
+    """A player's client."""
+
+    def __init__(
+        self, player_id: str, stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub
+    ) -> None:
+        self.player_id = player_id
+        self.stub = stub
+        self.ticket = pb.Ticket()
+
+    async def join(self, pool_id: str, request_id: str = "r", **more: Any) -> pb.Ticket:
+        request = pb.JoinQueueRequest(
+            request_id=request_id, pool_id=pool_id, client_version=3, **more
+        )
+        self.ticket = (await self.stub.JoinQueue(request)).ticket
+        return self.ticket
+
+    async def leave(self) -> pb.Ticket:
+        request = pb.LeaveQueueRequest(ticket_id=self.ticket.ticket_id)
+        return (await self.stub.LeaveQueue(request)).ticket
+
+    async def watch(self) -> list[pb.Ticket]:
+        """All that the ticket's stream tells, to its end."""
+        request = pb.WatchTicketRequest(ticket_id=self.ticket.ticket_id)
+        return [answer.ticket async for answer in self.stub.WatchTicket(request)]
+
+    async def outcome(self) -> pb.Ticket:
+        async with asyncio.timeout(20):
+            return (await self.watch())[-1]
+
+    async def now(self) -> pb.Ticket:
+        request = pb.WatchTicketRequest(ticket_id=self.ticket.ticket_id)
+        call = self.stub.WatchTicket(request)
+        answer = await call.read()
+        call.cancel()
+        assert not isinstance(answer, type(grpc.aio.EOF))
+        return answer.ticket
+
+    async def status(self) -> pb.GetPlayerStatusResponse:
+        return await self.stub.GetPlayerStatus(pb.GetPlayerStatusRequest())
+
+
+def _opens(servicers: Sequence[Servicer]) -> Any:
+    @asynccontextmanager
+    async def opened(settings: Settings, kit: Kit) -> AsyncIterator[Sequence[Servicer]]:
+        yield servicers
+
+    return opened
+
+
+async def eventually(condition: Callable[[], bool | Awaitable[bool]], seconds: float = 15) -> None:
+    """Waits until something is so; fails when it takes longer than it may."""
+    deadline = time.monotonic() + seconds
+    while True:
+        met = condition()
+        if met if isinstance(met, bool) else await met:
+            return
+        assert time.monotonic() < deadline, "it did not come true"
+        await asyncio.sleep(0.005)
