@@ -1,0 +1,208 @@
+"""A table without a process: a clock that stands still, the evaluator's answers at once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fangcheng_rules.actions import Action, AnalyzeQuestion, Prompt
+from fangcheng_rules.analysis import analyze
+from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.scoring import score
+from fangcheng_table import codec
+from fangcheng_table.core import Patience, Table, chain_of
+from fangcheng_table.events import (
+    Event,
+    HandSettled,
+    Payment,
+    SeatPlan,
+    Stake,
+    TableCreated,
+    Timing,
+)
+from fangcheng_table.ids import prompt_id
+from fangcheng_table.settlement import Settlement
+from fangcheng_table.store import Record
+
+PLAYERS = ("ann", "bob", "cat", "dan")
+RULE_SET = "baishan_kele"
+
+Choice = Callable[[int, Prompt], Action | None]
+"""What a seat answers to its prompt; None: it lets it be."""
+
+
+def created(
+    *,
+    root: bytes = b"r" * 32,
+    hands: int = 1,
+    timing: Timing | None = None,
+    stakes: Sequence[Stake] = (),
+    holds: bool = False,
+    options: dict[str, bool | int | str] | None = None,
+    is_bot: bool = False,
+) -> TableCreated:
+    """A table of four."""
+    rules = rule_set(RULE_SET)
+    return TableCreated(
+        table_id="t1",
+        created_ms=1_000,
+        rule_set=rules.id,
+        revision=rules.revision,
+        options=rules.complete(options or {}),
+        seats=tuple(
+            SeatPlan(player, f"profile of {player}".encode(), (f"h-{player}",) * holds, is_bot)
+            for player in PLAYERS
+        ),
+        stakes=tuple(stakes),
+        hands=hands,
+        timing=timing or Timing(claim_window_ms=0, between_hands_ms=0),
+        labels={"club": "17"},
+        root=root,
+        commitment=chain_of(root, hands).commitment,
+    )
+
+
+def passing(seat: int, prompt: Prompt) -> Action | None:
+    """Claims nothing, discards the first it may."""
+    return prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]
+
+
+def at_random(seed: int, eagerness: float = 0.7) -> Choice:
+    """Wins where it can, claims and declares often, otherwise anything."""
+    rng = random.Random(seed)
+
+    def choose(seat: int, prompt: Prompt) -> Action | None:
+        wins = [action for action in prompt.actions if action.kind == "win"]
+        if wins and rng.random() < 0.9:
+            return wins[0]
+        bold = [a for a in prompt.actions if a.declare or a.kind in ("kong", "pong", "chi")]
+        if bold and rng.random() < eagerness:
+            return rng.choice(bold)
+        return rng.choice(prompt.actions)
+
+    return choose
+
+
+@dataclass
+class Drive:
+    """A table, its journal, and the time."""
+
+    table: Table
+    now_ms: int = 0
+    records: list[Record] = field(default_factory=list)
+    answers: bool = True
+    """The evaluator answers."""
+    pays: bool = True
+    """The wallet answers."""
+
+    @classmethod
+    def of(cls, event: TableCreated, patience: Patience | None = None) -> Drive:
+        drive = cls(Table.create(event, patience))
+        drive.settle()
+        return drive
+
+    def store(self) -> list[Event]:
+        """Store what has happened, through the codec, and let the clocks begin to run."""
+        told = self.table.take()
+        for event in told:
+            stored = codec.decode(codec.encode(event))
+            assert stored == event
+            self.records.append(Record(len(self.records) + 1, self.now_ms, stored))
+        self.table.arm(self.now_ms)
+        return told
+
+    def settle(self) -> list[Event]:
+        """Let everything happen that waits for no player and no time."""
+        told: list[Event] = []
+        while True:
+            self.table.advance(self.now_ms)
+            news = self.store()
+            told += news
+            if not self._others() and not news:
+                return told
+
+    def _others(self) -> bool:
+        state, before = self.table.state, self.table.take()
+        assert not before
+        if self.answers:
+            rules = rule_set(state.created.rule_set)
+            for question in self.table.questions():
+                if isinstance(question, AnalyzeQuestion):
+                    value = analyze(rules, state.created.options, question.hand)
+                    self.table.answer(state.hand_number, question.number, value)
+                else:
+                    result = score(rules, state.created.options, question.finished)
+                    self.table.answer(state.hand_number, question.number, result)
+                return True
+        if self.pays:
+            settlement = self.table.settlement()
+            if settlement is not None:
+                self.table.settled(settlement, paid(settlement))
+                return True
+            if self.table.holds():
+                self.table.released()
+                return True
+        return False
+
+    def attend(self, *seats: int) -> list[Event]:
+        for seat in seats:
+            self.table.attach(seat)
+        return self.settle()
+
+    def pass_time(self, ms: int) -> list[Event]:
+        """Let time pass, ringing everything on its way."""
+        until, told = self.now_ms + ms, list[Event]()
+        while True:
+            at = self.table.next_deadline()
+            if at is None or at > until:
+                break
+            self.now_ms = max(self.now_ms, at)
+            told += self.settle()
+        self.now_ms = until
+        return told + self.settle()
+
+    def prompt(self, seat: int) -> Prompt | None:
+        hand = self.table.state.in_play
+        return hand.prompts().get(seat) if hand is not None else None
+
+    def act(self, seat: int, action: Action) -> list[Event]:
+        """Answer the seat's open prompt."""
+        prompt = self.prompt(seat)
+        assert prompt is not None
+        number = self.table.state.hand_number
+        assert not self.table.act(seat, prompt_id(number, prompt.decision), action)
+        return self.settle()
+
+    def play(self, choose: Choice, until: Callable[[Drive], bool] | None = None) -> None:
+        """Answer prompts until the table is done, or until something."""
+        while not self.table.state.done and not (until is not None and until(self)):
+            hand = self.table.state.in_play
+            acted = False
+            for seat, prompt in hand.prompts().items() if hand is not None else ():
+                action = choose(seat, prompt)
+                if action is not None:
+                    self.act(seat, action)
+                    acted = True
+                    break
+            if not acted:
+                at = self.table.next_deadline()
+                if at is None:
+                    return
+                self.pass_time(max(0, at - self.now_ms))
+
+    @property
+    def events(self) -> list[Event]:
+        return [record.event for record in self.records]
+
+
+def paid(settlement: Settlement) -> tuple[Payment, ...]:
+    """Everything was paid in full."""
+    return tuple(
+        Payment(p.currency, p.book, p.source, p.target, p.amount, p.amount, p.reason)
+        for p in settlement.postings
+    )
+
+
+def settled_hands(events: Sequence[Event]) -> list[int]:
+    return [event.hand_number for event in events if isinstance(event, HandSettled)]

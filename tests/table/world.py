@@ -1,0 +1,192 @@
+"""A table service on a port of its own, with clients for its callers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+
+from fangcheng.rules.v1 import rules_pb2 as rules
+from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
+from fangcheng_client import attend, connect
+from fangcheng_kit import Kit, Running, serving
+from fangcheng_kit.principal import mint_token
+from fangcheng_table.service import open_service
+from fangcheng_table.settings import TableSettings
+
+from . import partners
+
+DEV_KEY = "a development key for tests only, long enough"
+PLAYERS = ("ann", "bob", "cat", "dan")
+
+
+class World:
+    """The table service with everything around it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.evaluator = partners.FakeEvaluation()
+        self.wallet = partners.FakeWallet()
+        self.more: dict[str, Any] = {}
+        """Settings of the next start."""
+        self._partners = ""
+        self._running: Running | None = None
+        self._stop: Callable[[], Awaitable[None]] | None = None
+        self._channels: list[grpc.aio.Channel] = []
+
+    @property
+    def address(self) -> str:
+        assert self._running is not None
+        return self._running.address
+
+    @property
+    def kit(self) -> Kit:
+        assert self._running is not None
+        return self._running.kit
+
+    def settings(self) -> TableSettings:
+        return TableSettings(
+            **{
+                "dev_key": DEV_KEY,
+                "database": self.folder / "table.db",
+                "evaluation": self._partners,
+                "wallet": self._partners,
+                "drain_seconds": 0.0,
+                "grace_seconds": 1.0,
+                "start_grace_seconds": 0.2,
+                "linger_seconds": 0.2,
+                "resume_grace_seconds": 5.0,
+                "park_seconds": 0.2,
+                **self.more,
+            }
+        )
+
+    async def start(self) -> None:
+        context = serving("table", self.settings(), open_service)
+        self._running = await context.__aenter__()
+
+        async def stop() -> None:
+            await context.__aexit__(None, None, None)
+
+        self._stop = stop
+
+    async def stop(self) -> None:
+        if self._stop is not None:
+            stop, self._stop = self._stop, None
+            await stop()
+
+    async def restart(self) -> None:
+        await self.stop()
+        await self.start()
+
+    def channel(self, subject: str, *scopes: str, act_as: str | None = None) -> grpc.aio.Channel:
+        token = mint_token(DEV_KEY, subject, scopes)
+        channel = connect(self.address, token, act_as)
+        self._channels.append(channel)
+        return channel
+
+    def stub(self, subject: str, *scopes: str) -> Any:
+        """The service as a caller has it; untyped, since the stubs are those of sync calls."""
+        return TableServiceStub(self.channel(subject, *scopes))
+
+    def player(self, name: str) -> Any:
+        return self.stub(f"player:{name}")
+
+    def value(self, name: str, **labels: str) -> float:
+        """A metric as it stands."""
+        return self.kit.registry.get_sample_value(name, labels) or 0.0
+
+    async def close(self) -> None:
+        for channel in self._channels:
+            await channel.close()
+        await self.stop()
+
+
+@asynccontextmanager
+async def world(folder: Path, **settings: Any) -> AsyncIterator[World]:
+    it = World(folder)
+    it.more = settings
+    async with partners.serving(it.evaluator, it.wallet) as address:
+        it._partners = address
+        await it.start()
+        try:
+            yield it
+        finally:
+            await it.close()
+
+
+def request(request_id: str = "r1", *, hands: int = 1, **more: Any) -> wire.CreateTableRequest:
+    """A table of four at full speed."""
+    message = wire.CreateTableRequest(
+        request_id=request_id,
+        rules=rules.RuleSetChoice(id="baishan_kele"),
+        seats=[wire.SeatAssignment(player_id=player) for player in PLAYERS],
+        hands=hands,
+        timing=wire.Timing(claim_window_ms=0, between_hands_ms=0),
+    )
+    message.MergeFrom(wire.CreateTableRequest(**more))
+    return message
+
+
+class Player:
+    """Attends a seat and answers every prompt at once; keeps what it has seen."""
+
+    def __init__(
+        self, world: World, name: str, choose: Callable[[wire.Prompt], wire.Action] | None = None
+    ) -> None:
+        self.events: list[wire.TableEvent] = []
+        self.refused: list[str] = []
+        self._world = world
+        self._name = name
+        self._choose = choose or simple
+
+    async def play(self, table_id: str) -> None:
+        """Until the table has closed."""
+        channel = self._world.channel(f"player:{self._name}")
+        stub: Any = TableServiceStub(channel)
+        async for event in attend(channel, table_id):
+            self.events.append(event)
+            if event.HasField("prompt"):
+                act = wire.ActRequest(
+                    table_id=table_id,
+                    decision_id=event.prompt.decision_id,
+                    action=self._choose(event.prompt),
+                )
+                try:
+                    await stub.Act(act, wait_for_ready=True)
+                except grpc.aio.AioRpcError as error:
+                    # Another's claim came first, or the answer to the first try was lost.
+                    if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
+                        raise
+                    self.refused.append(str(error.details()))
+
+
+def simple(prompt: wire.Prompt) -> wire.Action:
+    """Wins where it can, claims nothing, discards the first it may."""
+    for action in prompt.actions:
+        if action.kind == "win":
+            return action
+    return prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]
+
+
+async def play_all(world: World, table_id: str, names: Sequence[str] = PLAYERS) -> list[Player]:
+    """All seats play to the end."""
+    players = [Player(world, name) for name in names]
+    async with asyncio.TaskGroup() as group:
+        for player in players:
+            group.create_task(player.play(table_id))
+    return players
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait for a condition; fail when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come"
+        await asyncio.sleep(0.005)
