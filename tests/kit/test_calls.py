@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import types
 import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -98,7 +100,7 @@ async def test_every_request_of_a_stream_is_checked(stub: Stub, kind: str) -> No
 async def test_all_violations_are_named_with_their_paths(stub: Stub) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await stub.Unary(EchoRequest(text="far too long", tags=["a", ""]))
-    trailing = dict(caught.value.trailing_metadata() or ())
+    trailing = dict(list(caught.value.trailing_metadata() or ()))
     bad = BadRequest()
     status = Status.FromString(trailing[DETAILS_KEY])
     assert any(detail.Unpack(bad) for detail in status.details)
@@ -391,3 +393,22 @@ async def test_calls_in_flight_are_finished_when_the_server_stops(echo: Echo) ->
         asyncio.get_running_loop().call_later(0.05, slow.release.set)
     assert (await made).text == "a"
     await channel.close()
+
+
+async def test_a_thousand_streams_that_are_cancelled_leave_nothing_behind(
+    running: Running, stub: Stub, eventually: Eventually
+) -> None:
+    async def watch_and_leave() -> None:
+        stream = stub.Split(EchoRequest(text="a", tags=["hang"]))
+        await stream.read()
+        stream.cancel()
+
+    await watch_and_leave()
+    await eventually(lambda: counted(running, grpc_method="Split", grpc_code="CANCELLED") == 1)
+    tasks = len(asyncio.all_tasks())
+    for _ in range(20):
+        await asyncio.gather(*(watch_and_leave() for _ in range(50)))
+    await eventually(lambda: counted(running, grpc_method="Split", grpc_code="CANCELLED") == 1001)
+    await eventually(lambda: len(asyncio.all_tasks()) <= tasks)
+    gc.collect()
+    assert sum(isinstance(thing, types.AsyncGeneratorType) for thing in gc.get_objects()) < 10

@@ -107,7 +107,10 @@ class Kit:
         return self._token
 
     def health(self, ready: bool, reason: str = "") -> None:
-        """Say whether the service can do its work: a database gone, no evaluator. Begins ready."""
+        """Say whether the service can do its work: a database gone, no evaluator. Begins ready.
+
+        To be called in the event loop, not from a thread.
+        """
         self._health.set(ready, reason)
 
 

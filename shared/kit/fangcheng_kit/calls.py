@@ -40,6 +40,7 @@ _OUR_FAULT = {
     grpc.StatusCode.UNAVAILABLE: "warning",
     grpc.StatusCode.DEADLINE_EXCEEDED: "warning",
 }
+_DRAINING = "DRAINING"
 _ORDINARY = frozenset({grpc.StatusCode.OK, grpc.StatusCode.CANCELLED})
 
 
@@ -118,7 +119,7 @@ class Calls(grpc.aio.ServerInterceptor):
         seconds = time.perf_counter() - call.started
         call.metrics.end(call.code, seconds)
         write = self._log.debug
-        if call.code not in _ORDINARY:
+        if call.code not in _ORDINARY and call.reason != _DRAINING:
             write = getattr(self._log, _OUR_FAULT.get(call.code, "info"))
         _, service, name = call.metrics.labels
         write(
@@ -231,7 +232,7 @@ class Calls(grpc.aio.ServerInterceptor):
                 call.code = grpc.StatusCode.DEADLINE_EXCEEDED if gone else grpc.StatusCode.CANCELLED
                 return
             task.uncancel()
-            error = errors.Unavailable("DRAINING", "The server stops; go on at another.")
+            error = errors.Unavailable(_DRAINING, "The server stops; go on at another.")
         if isinstance(error, grpc.aio.InternalError) or not isinstance(error, Exception):
             return  # an answer could not be sent, since the client is gone; or the process ends
         refusal = errors.refusal(error)
