@@ -1,0 +1,206 @@
+"""The command line: helpful when it works, a plain line and no trace when it does not."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import click
+import jwt
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from fangcheng_suite.cli import app
+from fangcheng_suite.state import Address, StateFolder, SuiteFile
+
+KEY = "a development key of the tests, 40 chars"
+
+
+def commands() -> dict[str, click.Command]:
+    root = typer.main.get_command(app)
+    found: dict[str, click.Command] = {}
+    for name, command in root.commands.items():  # type: ignore[attr-defined]
+        if hasattr(command, "commands"):
+            found |= {f"{name} {sub}": one for sub, one in command.commands.items()}
+        else:
+            found[name] = command
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """Runs the command with a state folder of its own."""
+    monkeypatch.setenv("FANGCHENG_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    runner = CliRunner()
+    return lambda *words: runner.invoke(app, [*words])
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> SuiteFile:
+    """A suite as far as its file goes; nobody listens at its addresses."""
+    suite = SuiteFile(
+        pid=os.getpid(),
+        key=KEY,
+        services={
+            name: (Address("127.0.0.1:1", "127.0.0.1:1"),)
+            for name in ("matchmaking", "table", "wallet", "evaluation")
+        },
+    )
+    folder = StateFolder(tmp_path / "state")
+    with folder.claimed():
+        folder.write(suite)
+    return suite
+
+
+def test_the_promised_commands_are_there() -> None:
+    assert {
+        "up",
+        "demo",
+        "token",
+        "evaluate",
+        "tables",
+        "watch",
+        "ledger audit",
+        "simulate",
+        "verify",
+    } == set(commands())
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_help_has_an_example_of_its_command(name: str) -> None:
+    command = commands()[name]
+    example = re.search(r"Example: `fangcheng (.+)`", command.help or "")
+    assert example, "no example"
+    words = shlex.split(example.group(1))
+    assert words[: len(name.split())] == name.split()
+    command.make_context(name, words[len(name.split()) :])  # the example's words are understood
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_option_is_explained(name: str) -> None:
+    for parameter in commands()[name].params:
+        assert getattr(parameter, "help", None), parameter.name
+
+
+def test_evaluate_tells_a_win(run) -> None:  # type: ignore[no-untyped-def]
+    ended = run("evaluate", "123m456p77s999m", "--melds", "pong 555z")
+    assert ended.exit_code == 0, ended.output
+    assert "A win." in ended.output
+    assert "│白│白│白│" in ended.output
+
+
+def test_evaluate_names_the_fan_in_chinese_and_english(run) -> None:  # type: ignore[no-untyped-def]
+    ended = run("evaluate", "11112345678999m")
+    assert "清一色 full flush 3" in ended.output
+    assert "5 fan by the hand alone" in ended.output
+
+
+def test_evaluate_tells_the_waits_of_thirteen_tiles(run) -> None:  # type: ignore[no-untyped-def]
+    ended = run("evaluate", "123m456p77s99m [555z]")
+    assert re.search(r"waits on +9万.* 7条", ended.output)
+
+
+def test_evaluate_tells_the_best_discard(run) -> None:  # type: ignore[no-untyped-def]
+    ended = run("evaluate", "123456m99p78s3z", "--melds", "pong 777z")
+    assert re.search(r"discard +西  then waits on 6条.* 9条", ended.output)
+
+
+def test_evaluate_tells_how_far_away_a_hand_is(run) -> None:  # type: ignore[no-untyped-def]
+    ended = run("evaluate", "147m258p369s12345z")
+    assert "6 tiles away from ready" in ended.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        (["123x"], "'x' is no tile", "123m"),
+        (["123"], "no suit", "123m"),
+        (["0m"], "'0' is no tile", "123m"),
+        (["123m"], "3 tiles", "13 or 14"),
+        (["11111m", *["--melds", "chi 123p"] * 3], "5 copies", "13 or 14"),
+        (["123m", "--melds", "pung 555z"], "no kind of meld", "pong 555z"),
+        (["123m", "--melds", "pong 554z"], "no pong", "three alike"),
+        (["123m", "--melds", "pong 55x"], "'x' is no tile", "123m"),
+        (["123m", "--rules", "riichi"], "no rule set riichi", "baishan_kele"),
+        (["123m", "--option", "cap"], "no value", "cap=VALUE"),
+        (["123m", "--option", "cap=-1"], "whole number", "cap (default 50)"),
+        (["123m", "--option", "kap=1"], "no option kap", "cap (default 50)"),
+    ],
+)
+def test_what_is_wrong_with_a_hand_is_said_in_a_line(
+    run,  # type: ignore[no-untyped-def]
+    words: list[str],
+    said: str,
+    hint: str,
+) -> None:
+    ended = run("evaluate", *words)
+    assert ended.exit_code == 1
+    assert ended.output.startswith("error: ")
+    assert said in ended.output
+    assert hint in ended.output
+    assert "Traceback" not in ended.output
+
+
+def test_a_token_names_its_subject(run, suite: SuiteFile) -> None:  # type: ignore[no-untyped-def]
+    ended = run("token", "player:ming", "--scope", "bot", "--scope", "act_as", "--ttl", "60")
+    claims = jwt.decode(ended.output.strip(), KEY, algorithms=["HS256"])
+    assert claims["sub"] == "player:ming"
+    assert claims["scopes"] == ["bot", "act_as"]
+    assert 55 < claims["exp"] - claims["iat"] < 65
+
+
+def test_a_token_for_nobody_is_refused(run, suite: SuiteFile) -> None:  # type: ignore[no-untyped-def]
+    ended = run("token", "ming")
+    assert ended.exit_code == 1
+    assert "player:<id>" in ended.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["token", "operator"], ["tables"], ["watch"], ["ledger", "audit"], ["verify", "t", "1"]],
+)
+def test_without_a_suite_each_command_says_how_to_start_it(run, words: list[str]) -> None:  # type: ignore[no-untyped-def]
+    ended = run(*words)
+    assert ended.exit_code == 1
+    assert "no suite runs" in ended.output
+    assert "fangcheng up" in ended.output
+
+
+def test_a_service_that_cannot_be_reached_is_told(run, suite: SuiteFile) -> None:  # type: ignore[no-untyped-def]
+    ended = run("ledger", "audit")
+    assert ended.exit_code == 1
+    assert "cannot be reached" in ended.output
+    assert "Traceback" not in ended.output
+
+
+def test_simulate_tells_how_hands_ended(run) -> None:  # type: ignore[no-untyped-def]
+    ended = run("simulate", "12", "--seed", "3")
+    assert ended.exit_code == 0, ended.output
+    assert "12 hands of 科乐白山麻将, seed 3" in ended.output
+    counts = re.findall(r"^\S+ (?:win|drawn).*? (\d+) +\d+\.\d %$", ended.output, re.MULTILINE)
+    assert sum(map(int, counts)) == 12
+
+
+def test_a_taken_port_is_told_before_anything_starts(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        ended = run("up", "--port", str(port), "--tables", "0")
+    assert ended.exit_code == 1
+    assert f"port {port} for matchmaking is in use" in ended.output
+    assert "--port" in ended.output
+    assert not list((tmp_path / "state" / "logs").glob("*.log"))
+
+
+def test_a_state_folder_in_use_is_told(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with StateFolder(tmp_path / "state").claimed():
+        ended = run("up", "--port", "0")
+    assert ended.exit_code == 1
+    assert "already runs" in ended.output
+    assert str(os.getpid()) in ended.output
