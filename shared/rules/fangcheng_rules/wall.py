@@ -26,6 +26,12 @@ The server cannot choose a wall and the players cannot foresee one:
    The result is the wall, index 0 is drawn first.
 6. **Dice** are drawn next from the same stream, each 1 plus a number below 6: first those that go
    with every hand, then those for the first dealer.
+
+Vectors. The root of bytes 0, 1, 2, ..., 31 has for three hands the commitment
+``4e05063392f42b5180353ef82da86c714042155044d91ab3253f1bab08120a0a``. With the secret
+``984ca5162200734c592148f1820b71057f098573d138666b48663e4e30cd8d3a``, the ASCII entropies ``a``,
+``bc``, none and ``d``, the table ``table-7`` and hand 3, twenty tiles 0, 1, 2, ..., 19 become
+4 6 14 17 18 8 9 0 19 5 15 3 1 2 12 11 7 13 16 10, and five dice then show 3 6 2 5 6.
 """
 
 from __future__ import annotations

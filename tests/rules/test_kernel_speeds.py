@@ -1,0 +1,136 @@
+"""One source, two speeds: compiled and interpreted agree, with and without files to keep."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fangcheng_rules.kernels import bound, speed, tables
+from fangcheng_rules.kernels.facts import STANDARD, Hot
+from fangcheng_rules.rulesets.baishan_kele import HOT
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def evaluated(**settings: str) -> dict[str, Any]:
+    """What a process with these settings finds for the 2,000 hands."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "tests.rules.evaluate_all"],
+        cwd=REPOSITORY,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
+
+
+def test_compiled_and_interpreted_agree_on_two_thousand_hands(tmp_path: Path) -> None:
+    compiled = evaluated(FANGCHENG_INTERPRETED="")
+    # Nor is anything needed on disk. A folder below a file can be made by nobody.
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    interpreted = evaluated(FANGCHENG_INTERPRETED="1", FANGCHENG_CACHE_DIR=str(blocked / "cache"))
+    assert compiled["compiled"]
+    assert not interpreted["compiled"]
+    assert len(interpreted["found"]) == 2_200
+    assert compiled["found"] == interpreted["found"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tables, "cache_folder", lambda: tmp_path)
+    return tmp_path
+
+
+def fresh_load() -> tables.Table:
+    return tables.load.__wrapped__()
+
+
+def test_tables_are_read_back_as_they_were_built(folder: Path) -> None:
+    built = fresh_load()
+    (file,) = folder.iterdir()
+    assert file.suffix == ".npy"
+    read = fresh_load()
+    assert np.array_equal(built, read)
+    assert np.array_equal(read, tables.load())
+    assert [file] == list(folder.iterdir())
+    # One type for numba, whichever way they came.
+    assert (built.flags.writeable, built.dtype) == (read.flags.writeable, read.dtype)
+    assert not built.flags.writeable
+    # A damaged file is built again.
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    assert np.array_equal(fresh_load(), built)
+    assert file.read_bytes() == whole
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "zeros", "text", "longer", "other words"])
+def test_a_damaged_file_is_not_taken_for_tables(tmp_path: Path, damage: str) -> None:
+    table = tables.load()
+    file = tmp_path / "tables.npy"
+    tables._write(file, table)
+    assert np.array_equal(tables._read(file), table)
+    whole = file.read_bytes()
+    if damage == "empty":
+        file.write_bytes(b"")
+    elif damage == "cut":
+        file.write_bytes(whole[:-4])
+    elif damage == "zeros":
+        np.save(file, np.zeros(len(table), np.int32))
+    elif damage == "text":
+        file.write_text("what is this")
+    elif damage == "longer":
+        np.save(file, np.append(table, np.int32(0)))
+    else:
+        np.save(file, table.astype(np.int64))
+    assert tables._read(file) is None
+
+
+def test_every_key_of_a_hand_has_a_row_that_fits_it() -> None:
+    table = tables.load()
+    places = tables.layout(table)
+    assert places.SPLITS - places.ROWS == 2 * (tables.KEYS + tables.HONOUR_KEYS)
+    first = table[places.ROWS : places.SPLITS : 2]
+    readings = first >> 10 & 7
+    assert readings.max() == 4
+    splits = (places.WALKS - places.SPLITS) // 2
+    assert readings.sum() == splits  # each row has its own splits
+    classes = table[places.ROWS + 1 : places.SPLITS : 2]
+    assert 0 <= classes.min() <= classes.max() < places.MERGE_WIDTH
+
+
+def test_a_second_rule_set_with_the_same_id_is_refused() -> None:
+    assert bound.bind(HOT) is bound.bind(HOT)
+    other = Hot(HOT.id, STANDARD, (), HOT.allows, HOT.fan)
+    with pytest.raises(ValueError, match="two rule sets with the id baishan_kele"):
+        bound.bind(other)
+
+
+def test_more_fan_items_than_fit_are_refused() -> None:
+    many = Hot("many_items", STANDARD, tuple(map(str, range(16))), HOT.allows, HOT.fan)
+    with pytest.raises(ValueError, match="many_items has 16 fan items"):
+        bound.Kernels(many)
+
+
+def test_compiled_code_is_kept_apart_for_every_state_of_the_sources(tmp_path: Path) -> None:
+    file = tmp_path / "rules.py"
+    file.write_text("a = 1")
+    before = speed.digest_of(file)
+    assert speed.digest_of(file) == before
+    file.write_text("a = 2")
+    assert speed.digest_of(file) != before
+
+
+def test_bits_are_counted() -> None:
+    for bits in (0, 1, 2**62, 2**63 - 1, 0x5555555555555555, 0x123456789ABCDEF):
+        assert speed.count_bits(bits) == speed._count_bits(bits) == bits.bit_count()
