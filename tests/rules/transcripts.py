@@ -97,21 +97,31 @@ def read(text: str) -> Transcript:
 
 def play(transcript: Transcript) -> tuple[str, list[Event]]:
     """The transcript with its events written anew, and these."""
-    machine, events = Round.begin(_setup(transcript.setup))
-    told = _answered(machine, list(events))
+    machine, told = begin(transcript.setup)
     everything = list(told)
     lines = [*transcript.head, "", *_lines(machine, told)]
     for move in transcript.moves:
         if move.startswith("#"):
             lines.append(move)
             continue
-        told = _answered(machine, machine.step(_command(machine, move[1:].strip())))
+        told = do(machine, move[1:].strip())
         everything += told
         lines += [move, *_lines(machine, told)]
     return "\n".join(lines) + "\n", everything
 
 
-def _setup(setup: dict[str, str]) -> HandSetup:
+def begin(setup: dict[str, str]) -> tuple[Round, list[Event]]:
+    """Set up a hand, up to where a player is asked."""
+    machine, events = Round.begin(hand_setup(setup))
+    return machine, _answered(machine, list(events))
+
+
+def do(machine: Round, move: str) -> list[Event]:
+    """Make a move, up to where a player is asked again."""
+    return _answered(machine, machine.step(_command(machine, move)))
+
+
+def hand_setup(setup: dict[str, str]) -> HandSetup:
     rules = rule_set(setup["rule_set"])
     options: dict[str, object] = {}
     for part in setup.get("options", "").split(", "):
@@ -122,10 +132,11 @@ def _setup(setup: dict[str, str]) -> HandSetup:
     wall: dict[int, int] = {}
     for seat, indices in enumerate(dealt_indices(dealer)):
         hand = list(tiles(setup.get(f"hand {seat}", "")))
-        if hand and seat == dealer and "dealer_drew" in setup:
+        if seat == dealer and "dealer_drew" in setup:
             drawn = from_name(setup["dealer_drew"])
-            hand.remove(drawn)
-            hand.append(drawn)
+            wall[DEALT - 1] = drawn
+            if drawn in hand:
+                hand.remove(drawn)
         wall.update(zip(indices, hand, strict=False))
     places = {"front": DEALT}
     places |= {key: int(key[3:]) for key in setup if key.startswith("at ")}
@@ -147,6 +158,7 @@ def _setup(setup: dict[str, str]) -> HandSetup:
         dice=(1,) * rules.hand_dice,
         wall=tuple(wall[i] if i in wall else rest.pop() for i in range(len(rules.wall_tiles))),
         trustees=tuple(str(seat) in setup.get("trustees", "") for seat in range(4)),
+        run_outs=tuple(map(int, setup.get("run_outs", "0 0 0 0").split())),
     )
 
 

@@ -235,6 +235,10 @@ class RuleSet:
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", {item.id: item for item in self.fan_items})
 
+    def __deepcopy__(self, memo: object) -> RuleSet:
+        # A copied hand of play is still played by the same rules.
+        return self
+
     def complete(self, given: Mapping[str, object] | None = None) -> dict[str, OptionValue]:
         """All options with their values: what is given, and defaults for the rest.
 
