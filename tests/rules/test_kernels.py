@@ -7,11 +7,13 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fangcheng_rules.hand import Hand
+from fangcheng_rules.kernels import tables
 from fangcheng_rules.kernels.bound import bind, kinds_in
 from fangcheng_rules.kernels.facts import SEVEN_PAIRS, STANDARD, Hot
 from fangcheng_rules.kernels.templates import MOST_READINGS
@@ -327,6 +329,41 @@ def test_the_best_reading_is_found_where_the_first_is_not_it() -> None:
     best = KELE.best(hand.concealed, hand.melds)
     assert best is not None
     assert KELE.item_fan(best) == {"closed": 1, "half_flush": 2, "all_triplets": 2}
+
+
+def test_a_triplet_has_no_tile_of_an_open_chi() -> None:
+    hand = parse_hand("11123444m555p [123m]")
+    found = {
+        (NAMES[reading.pair], to_mpsz(kinds_in(reading.triplets)))
+        for reading in KELE.readings(hand.concealed, hand.melds, 0, claimed=True)
+    }
+    assert found == {("1m", "4m5p"), ("4m", "1m5p")}
+
+
+def test_nine_gates_won_on_the_nine_count_the_four_alike() -> None:
+    hand = parse_hand("11123456789999m")
+    best = KELE.best(hand.concealed, hand.melds, 8, claimed=True)
+    assert best is not None
+    assert KELE.item_fan(best) == {"closed": 1, "full_flush": 3, "four_in_one": 1}
+
+
+def test_the_hands_of_four_sets_and_a_pair_are_as_many_as_is_known() -> None:
+    table = tables.load()
+    places = tables.layout(table)
+    rows = table[places.ROWS : places.SPLITS : 2]
+    hands = Counter({(0, 0): 1})
+    for ranks in (9, 9, 9, 7):
+        suit = rows[: 5**9] if ranks == 9 else rows[5**9 :]
+        keys = np.nonzero(suit >> 10 & 7)[0]
+        tiles = sum(keys // 5**rank % 5 for rank in range(ranks))
+        pairs = suit[keys] >> 9 & 1
+        complete = Counter(zip(tiles.tolist(), pairs.tolist(), strict=True))
+        more = Counter[tuple[int, int]]()
+        for (tiles_a, pairs_a), a in hands.items():
+            for (tiles_b, pairs_b), b in complete.items():
+                more[tiles_a + tiles_b, pairs_a + pairs_b] += a * b
+        hands = more
+    assert hands[14, 1] == 11_498_658
 
 
 def test_two_suits_with_pairs_and_two_with_more_are_no_win() -> None:

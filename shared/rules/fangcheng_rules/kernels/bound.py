@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -138,6 +139,18 @@ class Kernels:
         found = _plain(out)
         return {kind: ((found[kind] & 15) - 1, found[kind] >> 4) for kind in sorted({*tiles})}
 
+    def warm_up(self) -> None:
+        """Compile everything, or fetch it from disk, before the first hand that counts."""
+        thirteen = bytes([0, 0, 0, *range(1, 8), 8, 8, 8])
+        fourteen = bytes([0, *thirteen])
+        self.readings(fourteen, ())
+        self.best(fourteen, ())
+        self.waits(thirteen, ())
+        self.discards(fourteen, ())
+        self.shanten(thirteen, ())
+        self.progress(thirteen, ())
+        self.discard_progress(fourteen, ())
+
     def item_fan(self, items: int) -> dict[str, int]:
         """Fan by item, those that count; 0 for an item that stands for a fixed amount."""
         counted = {}
@@ -149,6 +162,7 @@ class Kernels:
 
 
 _bound: dict[str, Kernels] = {}
+_binding = Lock()
 
 
 def bind(hot: Hot) -> Kernels:
@@ -159,8 +173,9 @@ def bind(hot: Hot) -> Kernels:
     """
     kernels = _bound.get(hot.id)
     if kernels is None:
-        kernels = _bound[hot.id] = Kernels(hot)
-    elif kernels.hot is not hot:
+        with _binding:
+            kernels = _bound.get(hot.id) or _bound.setdefault(hot.id, Kernels(hot))
+    if kernels.hot is not hot:
         raise ValueError(f"two rule sets with the id {hot.id}")
     return kernels
 
