@@ -184,9 +184,9 @@ class Demo:
 
     def _say_table(self, table: table_pb2.Table) -> None:
         names = self._ink.dot.join(seat.player_id for seat in table.seats)
-        stakes = ", ".join(f"{stake.per_unit} {stake.currency}" for stake in table.stakes)
+        stakes = " and ".join(f"{stake.per_unit} {stake.currency}" for stake in table.stakes)
         self._say(f"Table {table.table_id}: {names}")
-        self._say(f"[dim]One unit is {stakes}.[/dim]")
+        self._say(f"[dim]A unit of the rules is worth {stakes}.[/dim]")
 
     def _say_hand(self, view: TableView) -> None:
         ended, settled = view.ended, view.settled

@@ -82,19 +82,19 @@ def _winner(
     lines.append(
         _labelled("tiles", render.hand_text(seat.concealed, seat.melds, hand.win.tile), "dim")
     )
-    items = render.fan_list(winner.items, ink) or "none"
-    worth = f"{winner.flat} units each" if winner.flat else f"{winner.fan} fan"
-    lines.append(_labelled("fan", f"{items}  =  {worth}"))
+    worth = f"{winner.flat} units" if winner.flat else f"{winner.fan} fan"
+    items = render.fan_list(winner.items, ink)
+    lines.append(_labelled("fan", f"{items}  =  {worth}" if items else f"{worth}, no item counts"))
+    wide = max(len(known.name) for known in view.seats)
     for loser in losers:
         if loser.winner != winner.seat:
             continue
-        name = view.seats[loser.seat].name
-        if not loser.amount:
-            lines.append(_labelled("", f"{name} pays nothing for the win", "dim"))
-            continue
-        more = f"{render.fan_list(loser.items, ink)}  =  " if loser.items else ""
-        fan = "" if winner.flat else f"{loser.fan} fan, "
-        lines.append(_labelled("", f"{name} pays for {more}{fan}{loser.amount} units", "dim"))
+        line = f"{view.seats[loser.seat].name:{wide}}  pays {loser.amount:3}"
+        if loser.amount and not winner.flat:
+            line += f"  {loser.fan} fan"
+        if loser.items:
+            line += f", with {render.fan_list(loser.items, ink)}"
+        lines.append(_labelled("", line, "dim"))
     return lines
 
 

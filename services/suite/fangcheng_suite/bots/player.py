@@ -99,9 +99,9 @@ class Bot:
                     view.apply(event)
                     for decision_id in [key for key, one in answers.items() if one.task.done()]:
                         answers.pop(decision_id).task.result()  # a refusal ends the bot's game
-                    if event.HasField("prompt"):
-                        answer = _Answer(self, table, evaluation, view.snapshot(), event.prompt)
-                        answers[event.prompt.decision_id] = answer
+                    if (prompt := _asked(event)) is not None:
+                        answer = _Answer(self, table, evaluation, view.snapshot(), prompt)
+                        answers[prompt.decision_id] = answer
                     elif event.HasField("prompt_closed"):
                         given = answers.get(event.prompt_closed.decision_id)
                         if given is not None and not given.acting:
@@ -161,6 +161,17 @@ class Bot:
 
     def _channel(self, service: str, target: str | None = None) -> grpc.aio.Channel:
         return self.access.channel(service, f"player:{self.player_id}", [BOT_SCOPE], target=target)
+
+
+def _asked(event: table_pb2.TableEvent) -> table_pb2.Prompt | None:
+    """What the bot is asked by an event: a prompt, or whether it takes its seat back."""
+    if event.HasField("prompt"):
+        return event.prompt
+    changed = event.trustee_changed
+    if not changed.decision_id:
+        return None
+    back = table_pb2.Action(kind="back")
+    return table_pb2.Prompt(decision_id=changed.decision_id, kind="trustee", actions=[back])
 
 
 class _Answer:
