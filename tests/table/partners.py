@@ -1,4 +1,4 @@
-"""Fakes of the services that a table calls: a true evaluator in this process, a wallet that obeys."""
+"""Fakes of the services that a table calls: a true evaluator here, a wallet that obeys."""
 
 from __future__ import annotations
 
@@ -182,9 +182,7 @@ class FakeWallet(wallet_pb2_grpc.SettlementServiceServicer):
 
 
 @asynccontextmanager
-async def serving(
-    evaluator: FakeEvaluation, payer: FakeWallet
-) -> AsyncIterator[str]:
+async def serving(evaluator: FakeEvaluation, payer: FakeWallet) -> AsyncIterator[str]:
     """Both services on one server; its address."""
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
     evaluation_pb2_grpc.add_EvaluationServiceServicer_to_server(evaluator, server)

@@ -13,7 +13,7 @@ from fangcheng.table.v1.table_pb2_grpc import (
     TableServiceServicer,
     add_TableServiceServicer_to_server,
 )
-from fangcheng_kit import Kit, Servicer, pages
+from fangcheng_kit import Kit, Servicer, StartFailed, pages
 from fangcheng_kit.principal import current
 
 from .core import Patience
@@ -26,7 +26,7 @@ from .metrics import TableMetrics
 from .outbox import Outbox
 from .settings import TableSettings
 from .sqlite import Commit, SqliteJournal
-from .store import Filter
+from .store import Filter, JournalError
 from .tables import Tables
 
 SERVICE = "fangcheng.table.v1.TableService"
@@ -178,7 +178,10 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         metrics.commits.observe(commit.seconds)
         metrics.commit_appends.observe(commit.appends)
 
-    journal = SqliteJournal(settings.database, measure)
+    try:
+        journal = SqliteJournal(settings.database, measure)
+    except (JournalError, OSError) as error:
+        raise StartFailed(f"cannot open the journal: {error}") from error
     try:
         around = Surroundings(
             journal=journal,

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -337,14 +338,14 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(path: Path) -> None:
-    db = _connect(path)
     try:
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            db.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
-        elif version != SCHEMA_VERSION:
-            raise JournalError(f"{path} has schema version {version}, not {SCHEMA_VERSION}")
-    except sqlite3.DatabaseError as error:
+        with closing(_connect(path)) as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                db.executescript(
+                    f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;"
+                )
+            elif version != SCHEMA_VERSION:
+                raise JournalError(f"{path} has schema version {version}, not {SCHEMA_VERSION}")
+    except sqlite3.Error as error:
         raise JournalError(f"{path}: {error}") from error
-    finally:
-        db.close()
