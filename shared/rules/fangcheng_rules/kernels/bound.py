@@ -44,7 +44,7 @@ class Kernels:
         self.hot = hot
         table = tables.load()
         # Compiled code wants an array; interpreted, a memoryview is ten times quicker to read.
-        self._table: Any = table if speed.COMPILED else memoryview(table)  # type: ignore[arg-type]
+        self._table: Any = table if speed.COMPILED else table.data
         self._functions = _copies(hot, tables.layout(table))
 
     def readings(
