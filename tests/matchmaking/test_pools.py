@@ -88,7 +88,7 @@ def test_a_mistake_is_told_with_its_key(change: tuple[str, str], complaint: str)
 
 @pytest.mark.parametrize("text", ["", "pools: []", "[]", "pools: [1]", "a: ["])
 def test_what_is_no_list_of_pools_is_refused(text: str) -> None:
-    with pytest.raises(BadPools, match="my.yaml"):
+    with pytest.raises(BadPools, match=r"my\.yaml"):
         parse_pools(text, "my.yaml")
 
 
@@ -100,7 +100,7 @@ async def test_the_service_does_not_start_with_bad_pools(tmp_path: Path) -> None
         database=tmp_path / "matchmaking.db",
         pools=path,
     )
-    with pytest.raises(StartFailed, match="pools.yaml: pools: List should have at least 1 item"):
+    with pytest.raises(StartFailed, match=r"pools\.yaml: pools: List should have at least 1 item"):
         async with serving("matchmaking", settings, open_service):
             pass
     with pytest.raises(BadPools, match="cannot be read"):

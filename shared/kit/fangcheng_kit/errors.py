@@ -10,11 +10,12 @@ Anything else that a handler raises is a fault of ours: it is logged, and the ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import ClassVar
 
 import grpc
 import grpc.aio
-from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 DOMAIN = "fangcheng"
@@ -116,6 +117,19 @@ class ResourceExhausted(ServiceError):
 
     code = grpc.StatusCode.RESOURCE_EXHAUSTED
 
+    def __init__(
+        self,
+        reason: str,
+        message: str,
+        field: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        *,
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        """``retry_after_seconds``: when to try again; the caller gets it as a ``RetryInfo``."""
+        super().__init__(reason, message, field, metadata)
+        self.retry_after_seconds = retry_after_seconds
+
 
 class Aborted(ServiceError):
     """Somebody else was first; the caller may begin again at a higher level."""
@@ -183,6 +197,10 @@ def _status(error: ServiceError, entries: int) -> Status:
         info.metadata["field"] = _short(error.field, _MOST_VALUE)
     status = Status(code=error.code.value[0], message=status_message(error))
     status.details.add().Pack(info)
+    if isinstance(error, ResourceExhausted) and error.retry_after_seconds is not None:
+        retry = RetryInfo()
+        retry.retry_delay.FromTimedelta(timedelta(seconds=error.retry_after_seconds))
+        status.details.add().Pack(retry)
     if error.violations and entries:
         bad = BadRequest()
         for field, description in error.violations[:entries]:

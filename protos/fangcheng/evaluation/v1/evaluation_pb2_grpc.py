@@ -78,7 +78,7 @@ class EvaluationServiceServicer(object):
         and after each kong.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION, INVALID_HAND with the field).
+        (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -95,8 +95,9 @@ class EvaluationServiceServicer(object):
     def Score(self, request, context):
         """Scores a finished hand: the fan items and the payments.
 
-        As Analyze; besides FAILED_PRECONDITION (NOT_A_WIN, WIN_NOT_ALLOWED) where the claimed win is
-        none under the rule set.
+        As Analyze; besides INVALID_ARGUMENT (UNKNOWN_DECLARATION, INVALID_PIAO, INVALID_END: an end that
+        cannot have come about), and FAILED_PRECONDITION (NOT_A_WIN, WIN_NOT_ALLOWED) where the claimed win
+        is none under the rule set.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

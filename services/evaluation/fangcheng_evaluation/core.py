@@ -1,0 +1,44 @@
+"""What is asked of an evaluator, answered by the rules.
+
+Plain data in and out; the wire is `convert`'s. Everything here may run in any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from fangcheng_rules.analysis import analyze
+from fangcheng_rules.hand import Hand
+from fangcheng_rules.ruleset import Options, RuleSet
+from fangcheng_rules.rulesets import RULE_SETS, rule_set
+
+_MOST_REMEMBERED = 1_024
+
+
+def chosen(id: str, revision: int, given: Mapping[str, object]) -> tuple[RuleSet, Options]:
+    """The rule set, and all of its options with their values.
+
+    Raises UnknownRuleSet, UnknownRevision and InvalidOption, with the fields `rules.id`,
+    `rules.revision` and `options.<id>`.
+    """
+    # True equals 1 as a key, and is another value as an option.
+    return _chosen(id, revision, tuple((key, type(value), value) for key, value in given.items()))
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _chosen(
+    id: str, revision: int, given: tuple[tuple[str, type, object], ...]
+) -> tuple[RuleSet, Options]:
+    found = rule_set(id, revision)
+    return found, found.complete({key: value for key, _, value in given})
+
+
+def warm_up() -> None:
+    """Has every kernel compiled or read from its cache, so that no call has to wait for it."""
+    waiting = Hand((*range(9), 9, 9, 30, 30))
+    for rules in RULE_SETS:
+        options = rules.complete()
+        for hand in (waiting, waiting.plus(9)):
+            for progress in (False, True):
+                analyze(rules, options, hand, progress=progress)

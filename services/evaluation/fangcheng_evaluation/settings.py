@@ -1,0 +1,35 @@
+"""Settings of the evaluation service, from FANGCHENG_EVALUATION_*."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from fangcheng_kit import Settings
+
+
+class EvaluationSettings(Settings):
+    """See `fangcheng_kit.settings.Settings` for what all services have."""
+
+    threads: int = Field(
+        1,
+        ge=1,
+        le=256,
+        description=(
+            "Threads for batches. Python runs one at a time but for compiled kernels: to use more "
+            "cores, run more processes."
+        ),
+    )
+    most_waiting_hands: int = Field(
+        20_000, ge=1_000, description="Hands of batches that may wait; beyond it a call is refused."
+    )
+    most_waiting_calls: int = Field(
+        1_000,
+        ge=1,
+        description="Calls for a single hand that may wait; beyond it a call is refused.",
+    )
+    chunk_hands: int = Field(
+        32,
+        ge=1,
+        le=1_000,
+        description="Hands of a batch that are done in one go, before others have their turn.",
+    )
