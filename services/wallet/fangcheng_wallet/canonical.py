@@ -15,6 +15,7 @@ import msgspec
 Plain = TypeVar("Plain")
 
 _MOST_PATHS = 8
+_LISTS = (list, tuple)
 
 
 def dumps(value: object) -> str:
@@ -41,7 +42,7 @@ def _differences(first: Any, second: Any, path: str) -> Iterator[str]:
         for key in sorted(first.keys() | second.keys()):
             inner = f'{path}["{key}"]' if path == "labels" else f"{path}.{key}" if path else key
             yield from _differences(first.get(key), second.get(key), inner)
-    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+    elif isinstance(first, _LISTS) and isinstance(second, _LISTS) and len(first) == len(second):
         for number, pair in enumerate(zip(first, second, strict=True)):
             yield from _differences(*pair, f"{path}[{number}]")
     elif first != second:

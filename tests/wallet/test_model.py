@@ -1,0 +1,282 @@
+"""Every storage against a plain dictionary: any verbs, in any order, with any refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
+
+from fangcheng_kit.errors import ServiceError
+from fangcheng_wallet.ledger import (
+    Deposit,
+    HoldRequest,
+    Party,
+    PlaceHolds,
+    ReleaseHolds,
+    Settle,
+    Transfer,
+    Withdraw,
+)
+from fangcheng_wallet.store import Store
+from tests.wallet.ledgers import PLAYERS, STORES, OpenStore
+from tests.wallet.model import Model
+
+T = TypeVar("T")
+
+players = st.sampled_from([*PLAYERS, *PLAYERS, "eve"])
+units = st.sampled_from(
+    [("silver", ""), ("silver", ""), ("points", "a"), ("points", "b"), ("coins", ""), ("gold", "")]
+)
+amounts = st.one_of(st.integers(1, 50), st.sampled_from([0, -1, 999, 1_001, 2**53 + 1]))
+seats = st.sampled_from([None, 0, 1, 2, 3, 3, 2, 1, 0])
+transfers = st.builds(
+    lambda unit, payer, payee, amount: Transfer(unit[0], unit[1], payer, payee, amount, "win"),
+    units.filter(lambda unit: unit[0] != "gold"),
+    seats,
+    seats,
+    st.integers(1, 60),
+).filter(lambda one: one.from_party != one.to_party)
+bad_transfers = st.builds(
+    lambda unit, payer, payee, amount: Transfer(unit[0], unit[1], payer, payee, amount, "win"),
+    units,
+    seats,
+    st.sampled_from([0, 1, 5]),
+    amounts,
+)
+
+
+class Ledger(RuleBasedStateMachine):
+    """Does the same to a storage and to the model, and compares after every step."""
+
+    open_store: OpenStore
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = Model()
+        self.loop = asyncio.new_event_loop()
+        self.folder = tempfile.TemporaryDirectory()
+        self.stack = AsyncExitStack()
+        self.store: Store = self.run(self.stack.enter_async_context(self.opened()))
+        self.numbers = 0
+
+    holds = Bundle("holds")
+    commands = Bundle("commands")
+
+    def opened(self) -> Any:
+        return type(self).open_store(Path(self.folder.name))
+
+    def run(self, call: Awaitable[T]) -> T:
+        async def wait() -> T:
+            return await call
+
+        return self.loop.run_until_complete(wait())
+
+    def outcome(self, call: Awaitable[T]) -> T | str:
+        """The answer of a call, or the reason for which it is refused."""
+        try:
+            return self.run(call)
+        except ServiceError as error:
+            return error.reason
+
+    def new_id(self) -> str:
+        self.numbers += 1
+        return f"id {self.numbers}"
+
+    @initialize(some=st.sets(st.sampled_from(PLAYERS), min_size=2))
+    def begin(self, some: set[str]) -> None:
+        for player in sorted(some):
+            self.open_wallet(player)
+
+    @rule(player=st.sampled_from(PLAYERS))
+    def open_wallet(self, player: str) -> None:
+        assert self.run(self.store.open_wallet(player)) == (player not in self.model.wallets)
+        self.model.wallets.add(player)
+
+    @rule(target=commands, player=players, unit=units, amount=amounts)
+    def deposit(self, player: str, unit: tuple[str, str], amount: int) -> Any:
+        command = Deposit(self.new_id(), player, *unit, amount)
+        outcome = self.outcome(self.store.deposit(command))
+        reason = self.model.move("deposit", (player, *unit), amount)
+        return self.moved(command, outcome, reason)
+
+    @rule(target=commands, player=players, unit=units, amount=amounts)
+    def withdraw(self, player: str, unit: tuple[str, str], amount: int) -> Any:
+        command = Withdraw(self.new_id(), player, *unit, amount)
+        outcome = self.outcome(self.store.withdraw(command))
+        reason = self.model.move("withdraw", (player, *unit), amount)
+        return self.moved(command, outcome, reason)
+
+    def moved(self, command: Deposit | Withdraw, outcome: Any, reason: str | None) -> Any:
+        if reason:
+            assert outcome == reason
+            return multiple()
+        money = (command.player_id, command.currency, command.book)
+        assert not outcome.replayed
+        assert outcome.answer.balance_after == self.model.available[money]
+        assert outcome.answer.version == self.model.entries[money]
+        return command, outcome.answer
+
+    @rule(
+        target=holds,
+        wanted=st.lists(
+            st.builds(
+                lambda player, unit, amount: HoldRequest(player, unit[0], unit[1], amount),
+                players,
+                units,
+                st.one_of(st.integers(1, 50), amounts),
+            ),
+            min_size=1,
+            max_size=3,
+        ),
+    )
+    def place_holds(self, wanted: list[HoldRequest]) -> Any:
+        command = PlaceHolds(self.new_id(), tuple(wanted))
+        outcome = self.outcome(self.store.place_holds(command))
+        reason = self.model.place(command)
+        if isinstance(outcome, str) or reason:
+            assert outcome == reason
+            return multiple()
+        assert [(h.player_id, h.currency, h.book, h.amount) for h in outcome.answer] == [
+            (one.player_id, one.currency, one.book, one.amount) for one in wanted
+        ]
+        self.model.placed(outcome.answer)
+        return multiple(*(hold.hold_id for hold in outcome.answer))
+
+    @rule(released=st.lists(holds, min_size=1, max_size=3, unique=True), unknown=st.booleans())
+    def release_holds(self, released: list[str], unknown: bool) -> None:
+        hold_ids = (*released, *(["no such hold"] if unknown else []))
+        outcome = self.outcome(self.store.release_holds(ReleaseHolds(hold_ids)))
+        expected = self.model.release(hold_ids)
+        if isinstance(outcome, str):
+            assert outcome == expected
+        else:
+            assert [hold.remaining for hold in outcome] == expected
+            assert all(hold.released for hold in outcome)
+
+    @rule(
+        target=commands,
+        order=st.permutations(PLAYERS),
+        used=st.lists(holds, max_size=4, unique=True),
+        payments=st.lists(transfers, min_size=1, max_size=8),
+    )
+    def settle(self, order: list[str], used: list[str], payments: list[Transfer]) -> Any:
+        present = [player for player in order if player in self.model.wallets]
+        payments = [
+            one for one in payments if max(one.from_party or 0, one.to_party or 0) < len(present)
+        ]
+        parties = [
+            Party(
+                player,
+                tuple(hold for hold in used if self.model.holds[hold].money[0] == player),
+            )
+            for player in present
+        ]
+        return self.settled(Settle(self.new_id(), tuple(parties), tuple(payments)))
+
+    @rule(
+        target=commands,
+        some=st.lists(players, min_size=1, max_size=4, unique=True),
+        used=st.lists(holds, max_size=2, unique=True),
+        payments=st.lists(bad_transfers, max_size=3),
+    )
+    def settle_anyhow(self, some: list[str], used: list[str], payments: list[Transfer]) -> Any:
+        parties = (Party(some[0], tuple(used)), *map(Party, some[1:]))
+        return self.settled(Settle(self.new_id(), parties, tuple(payments)))
+
+    def settled(self, command: Settle) -> Any:
+        outcome = self.outcome(self.store.settle(command))
+        reason = self.model.bad_settlement(command)
+        if isinstance(outcome, str) or reason:
+            assert outcome == reason
+            assert self.outcome(self.store.settlement(command.key)) == "UNKNOWN_SETTLEMENT"
+            return multiple()
+        assert not outcome.replayed
+        self.model.settled(command, outcome.answer.outcome.paid)
+        return command, outcome.answer
+
+    @rule(before=commands)
+    def repeat(self, before: tuple[Any, Any]) -> None:
+        command, answer = before
+        done = self.run(self.call(command))
+        assert (done.answer, done.replayed) == (answer, True)
+
+    @rule(before=consumes(commands), text=st.text(max_size=3))
+    def reuse(self, before: tuple[Any, Any], text: str) -> None:
+        command, _ = before
+        if isinstance(command, Settle):
+            other: Any = Settle(command.key, command.parties, command.transfers, {"club": text})
+            reason = "SETTLEMENT_KEY_REUSED"
+        else:
+            other = type(command)(
+                *(command.request_id, command.player_id, command.currency, command.book),
+                *(command.amount, text + "!"),
+            )
+            reason = "REQUEST_ID_REUSED"
+        assert self.outcome(self.call(other)) == reason
+
+    def call(self, command: Any) -> Awaitable[Any]:
+        match command:
+            case Deposit():
+                return self.store.deposit(command)
+            case Withdraw():
+                return self.store.withdraw(command)
+            case _:
+                return self.store.settle(command)
+
+    @rule()
+    def restart(self) -> None:
+        self.run(self.stack.aclose())
+        self.store = self.run(self.stack.enter_async_context(self.opened()))
+
+    @invariant()
+    def everybody_has_what_the_model_says(self) -> None:
+        for player in self.model.wallets:
+            balances = {
+                (balance.currency, balance.book): (balance.available, balance.held)
+                for balance in self.run(self.store.balances(player))
+            }
+            held: dict[tuple[str, str], int] = {}
+            for hold in self.model.holds.values():
+                if hold.money[0] == player:
+                    unit = hold.money[1:]
+                    held[unit] = held.get(unit, 0) + hold.remaining
+            assert balances == {
+                money[1:]: (self.model.available[money], held.get(money[1:], 0))
+                for money, count in self.model.entries.items()
+                if money[0] == player and count
+            }
+
+    def teardown(self) -> None:
+        try:
+            audit = self.run(self.store.audit())
+            assert audit.findings == ()
+            assert set(audit.sums.values()) <= {0}
+        finally:
+            self.run(self.stack.aclose())
+            self.loop.close()
+            self.folder.cleanup()
+
+
+@pytest.mark.parametrize("name", sorted(STORES))
+def test_every_storage_does_as_the_model_does(name: str) -> None:
+    machine = type(f"Ledger in {name}", (Ledger,), {"open_store": staticmethod(STORES[name])})
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=25, stateful_step_count=40, deadline=None)
+    )

@@ -1,0 +1,650 @@
+"""What a storage of the ledger promises, for every storage; see ``store.Store``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from fangcheng_kit.errors import ServiceError
+from fangcheng_wallet.errors import (
+    BalanceOutOfRange,
+    DuplicateHold,
+    DuplicateParty,
+    InsufficientBalance,
+    InvalidAmount,
+    InvalidBook,
+    RequestIdReused,
+    SelfTransfer,
+    SettlementKeyReused,
+    TooManyPlayers,
+    UnknownCurrency,
+    UnknownHold,
+    UnknownParty,
+    UnknownSettlement,
+    UnknownWallet,
+)
+from fangcheng_wallet.ledger import (
+    LARGEST,
+    Balance,
+    Deposit,
+    Done,
+    HoldRequest,
+    Party,
+    PlaceHolds,
+    ReleaseHolds,
+    Settle,
+    Settlement,
+    Transfer,
+)
+from fangcheng_wallet.store import Commit, Store
+from tests.wallet.ledgers import (
+    PLAYERS,
+    OpenStore,
+    all_have,
+    deposit,
+    has,
+    hold_each,
+    hold_one,
+    open_four,
+    points,
+    release,
+    settle,
+    silver,
+    withdraw,
+)
+
+T = TypeVar("T")
+
+
+async def together(*calls: Awaitable[T]) -> list[T | BaseException]:
+    """Start calls in the same turn of the loop, so that they wait together."""
+    return list(await asyncio.gather(*calls, return_exceptions=True))
+
+
+def paid(done: Done[Settlement]) -> list[int]:
+    return list(done.answer.outcome.paid)
+
+
+async def refused(call: Awaitable[object], kind: type[ServiceError]) -> tuple[str, str | None]:
+    with pytest.raises(kind) as caught:
+        await call
+    return caught.value.reason, caught.value.field
+
+
+# Wallets, deposits, withdrawals, statements.
+
+
+async def test_a_wallet_is_opened_once(store: Store) -> None:
+    assert await store.open_wallet("eve")
+    assert not await store.open_wallet("eve")
+    assert await store.balances("eve") == []
+
+
+async def test_a_deposit_comes_from_outside_and_goes_back_there(store: Store) -> None:
+    first = await store.deposit(replace(deposit("d1", "amy", 700), memo="a gift"))
+    second = await store.withdraw(withdraw("w1", "amy", 300))
+    assert (first.answer.version, first.answer.amount, first.answer.balance_after) == (1, 700, 700)
+    assert (first.answer.reason, first.answer.reference) == ("deposit", "d1")
+    assert first.answer.memo == "a gift"
+    assert (second.answer.version, second.answer.amount) == (2, -300)
+    assert (second.answer.balance_after, second.answer.reason) == (400, "withdraw")
+    assert await store.balances("amy") == [Balance("silver", "", 400, 0)]
+    page = await store.entries("amy", None, None, 10)
+    assert page.entries == [second.answer, first.answer]
+    assert page.rest is None
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "field"),
+    [
+        (deposit("r", "nobody", 1), UnknownWallet, "player_id"),
+        (Deposit("r", "amy", "gold", "", 1), UnknownCurrency, "currency"),
+        (Deposit("r", "amy", "silver", "book", 1), InvalidBook, "book"),
+        (Deposit("r", "amy", "points", "", 1), InvalidBook, "book"),
+        (deposit("r", "amy", 0), InvalidAmount, "amount"),
+        (deposit("r", "amy", -5), InvalidAmount, "amount"),
+        (deposit("r", "amy", LARGEST + 1), InvalidAmount, "amount"),
+        (deposit("r", "amy", 1_001, "coins"), InvalidAmount, "amount"),
+    ],
+)
+async def test_a_deposit_that_cannot_be_is_refused(
+    store: Store, command: Deposit, kind: type[ServiceError], field: str
+) -> None:
+    assert (await refused(store.deposit(command), kind))[1] == field
+    assert await store.balances("amy") == []
+
+
+async def test_no_more_than_is_available_can_be_withdrawn(store: Store) -> None:
+    await store.deposit(deposit("d", "amy", 500))
+    await hold_one(store, "h", "amy", 200)
+    with pytest.raises(InsufficientBalance) as caught:
+        await store.withdraw(withdraw("w", "amy", 301))
+    assert (caught.value.field, caught.value.metadata) == ("amount", {"player_ids": "amy"})
+    assert (await store.withdraw(withdraw("w", "amy", 300))).answer.balance_after == 0
+
+
+async def test_a_floor_below_zero_is_credit(store: Store) -> None:
+    done = await store.withdraw(withdraw("w1", "amy", 100, "coins"))
+    assert done.answer.balance_after == -100
+    await refused(store.withdraw(withdraw("w2", "amy", 1, "coins")), InsufficientBalance)
+
+
+async def test_no_balance_leaves_the_range_of_amounts(store: Store) -> None:
+    await store.deposit(deposit("d1", "amy", LARGEST))
+    assert await refused(store.deposit(deposit("d2", "amy", 1)), BalanceOutOfRange) == (
+        "BALANCE_OUT_OF_RANGE",
+        "amount",
+    )
+    await store.withdraw(withdraw("w1", "bo", LARGEST, "points"))
+    await refused(store.withdraw(withdraw("w2", "bo", 1, "points")), BalanceOutOfRange)
+    hold = PlaceHolds("h", (HoldRequest("bo", "points", "book", 1),))
+    await refused(store.place_holds(hold), BalanceOutOfRange)
+    await refused(store.settle(settle("t/1", points(1, 0, 1))), BalanceOutOfRange)
+    await store.deposit(deposit("c1", "cao", 1_000, "coins"))
+    await refused(store.deposit(deposit("c2", "cao", 1, "coins")), BalanceOutOfRange)
+    assert await store.balances("bo") == [Balance("points", "book", -LARGEST, 0)]
+
+
+async def test_sums_of_the_largest_amounts_do_not_overflow(store: Store) -> None:
+    """Two thousand of the largest amounts are more than 64 bits hold."""
+    for number in range(2_050):
+        await store.open_wallet(f"p{number}")
+    await asyncio.gather(
+        *(
+            store.settle(
+                Settle(
+                    f"t/{number}",
+                    (Party(f"p{number}"), Party(f"p{number + 1}")),
+                    (points(0, 1, LARGEST),),
+                )
+            )
+            for number in range(0, 2_050, 2)
+        )
+    )
+    audit = await store.audit()
+    assert (audit.sums, audit.findings) == ({"points": 0}, ())
+    assert (await store.pulse()).imbalance == {"points": 0}
+
+
+async def test_a_statement_comes_in_pages_that_new_entries_do_not_shift(store: Store) -> None:
+    for number in range(1, 8):
+        await store.deposit(deposit(f"s{number}", "amy", number))
+        await store.deposit(deposit(f"p{number}", "amy", number, "points"))
+    first = await store.entries("amy", None, None, 5)
+    assert [entry.reference for entry in first.entries] == ["p7", "s7", "p6", "s6", "p5"]
+    await store.deposit(deposit("later", "amy", 1))
+    second = await store.entries("amy", None, first.rest, 5)
+    assert [entry.reference for entry in second.entries] == ["s5", "p4", "s4", "p3", "s3"]
+    third = await store.entries("amy", None, second.rest, 4)
+    assert [entry.reference for entry in third.entries] == ["p2", "s2", "p1", "s1"]
+    assert third.rest is None
+    page = await store.entries("amy", "points", None, 7)
+    assert [entry.version for entry in page.entries] == [7, 6, 5, 4, 3, 2, 1]
+    assert page.rest is None
+    assert (await store.entries("amy", "coins", None, 5)).entries == []
+    await refused(store.entries("nobody", None, None, 5), UnknownWallet)
+
+
+async def test_times_never_go_back(open_store: OpenStore, tmp_path: Path) -> None:
+    now = [1_000]
+    async with open_store(tmp_path, clock=lambda: now[0]) as store:
+        await open_four(store)
+        times = []
+        for number, clock in enumerate([1_000, 500, 2_000, 1_999]):
+            now[0] = clock
+            times.append((await store.deposit(deposit(f"{number}", "amy", 1))).answer.time_us)
+    assert times == [1_000, 1_000, 2_000, 2_000]
+    async with open_store(tmp_path, clock=lambda: 3) as store:
+        assert (await store.deposit(deposit("next", "amy", 1))).answer.time_us == 2_000
+        assert (await store.audit()).findings == ()
+
+
+# The same again.
+
+
+async def test_a_repeat_answers_the_first_answer(store: Store) -> None:
+    first = await store.deposit(deposit("r", "amy", 100))
+    await store.withdraw(withdraw("other", "amy", 60))
+    again = await store.deposit(deposit("r", "amy", 100))
+    assert (first.replayed, again.replayed) == (False, True)
+    assert again.answer == first.answer
+    assert await has(store, "amy") == (40, 0)
+
+
+async def test_a_repeat_with_another_body_names_what_differs(store: Store) -> None:
+    await store.deposit(deposit("r", "amy", 100))
+    with pytest.raises(RequestIdReused) as caught:
+        await store.deposit(Deposit("r", "bo", "silver", "", 101))
+    assert caught.value.metadata == {"differs": "amount,player_id"}
+    assert caught.value.field == "request_id"
+    assert await has(store, "bo") == (0, 0)
+
+
+async def test_each_verb_has_request_ids_of_its_own(store: Store) -> None:
+    await store.deposit(deposit("r", "amy", 100))
+    assert not (await store.withdraw(withdraw("r", "amy", 100))).replayed
+    await store.deposit(deposit("r2", "amy", 100))
+    await hold_one(store, "r", "amy", 100)
+    assert not (await store.settle(settle("r"))).replayed
+
+
+async def test_a_refusal_does_not_use_an_id_up(store: Store) -> None:
+    await refused(store.withdraw(withdraw("r", "amy", 100)), InsufficientBalance)
+    await store.deposit(deposit("d", "amy", 100))
+    assert not (await store.withdraw(withdraw("r", "amy", 100))).replayed
+    await refused(store.settle(settle("t/1", Transfer("gold", "", 0, 1, 1, "x"))), UnknownCurrency)
+    assert not (await store.settle(settle("t/1", silver(0, 1, 1)))).replayed
+
+
+async def test_ids_that_the_wallet_made_are_no_part_of_what_is_compared(store: Store) -> None:
+    """formancehq/wallets#109: a retry was refused because of the server's own ids."""
+    await store.deposit(deposit("d", "amy", 100))
+    wanted = PlaceHolds("h", (HoldRequest("amy", "silver", "", 70),))
+    first = await store.place_holds(wanted)
+    await release(store, first.answer[0].hold_id)
+    again = await store.place_holds(wanted)
+    assert again == Done(first.answer, replayed=True)
+    assert await has(store, "amy") == (100, 0)
+
+
+async def test_everything_is_there_after_a_restart(open_store: OpenStore, tmp_path: Path) -> None:
+    async with open_store(tmp_path) as store:
+        await open_four(store, 1_000)
+        holds = await hold_each(store, 500)
+        request = settle("t/1", silver(1, 0, 700), holds=holds, club="north")
+        first = await store.settle(request)
+        before = await all_have(store)
+    async with open_store(tmp_path) as store:
+        assert await all_have(store) == before == [(1_200, 500), (300, 0), (500, 500), (500, 500)]
+        assert await store.settlement("t/1") == first.answer
+        assert await store.settle(request) == Done(first.answer, replayed=True)
+        assert await release(store, *holds["bo"], *holds["cao"]) == [0, 500]
+        assert (await store.audit()).findings == ()
+
+
+# Holds.
+
+
+async def test_a_hold_sets_money_aside_and_a_release_gives_it_back(store: Store) -> None:
+    await store.deposit(deposit("d", "amy", 1_000))
+    hold = await hold_one(store, "h", "amy", 300)
+    assert (hold.amount, hold.remaining, hold.released) == (300, 300, False)
+    assert await has(store, "amy") == (700, 300)
+    assert (await store.pulse()).open_holds == 1
+    (released,) = await store.release_holds(ReleaseHolds((hold.hold_id,)))
+    assert released == replace(hold, released=True)
+    assert await has(store, "amy") == (1_000, 0)
+    assert (await store.pulse()).open_holds == 0
+    entries = (await store.entries("amy", None, None, 3)).entries
+    assert [(e.reason, e.amount, e.reference) for e in entries] == [
+        ("release", 300, hold.hold_id),
+        ("hold", -300, hold.hold_id),
+        ("deposit", 1_000, "d"),
+    ]
+
+
+async def test_a_hold_is_released_once(store: Store) -> None:
+    """blnkfinance/blnk#41: a hold was released twice."""
+    await store.deposit(deposit("d", "amy", 1_000))
+    hold = await hold_one(store, "h", "amy", 300)
+    assert await release(store, hold.hold_id) == [300]
+    assert await release(store, hold.hold_id) == [0]
+    answers = await together(*(release(store, hold.hold_id) for _ in range(20)))
+    assert answers == [[0]] * 20
+    assert await has(store, "amy") == (1_000, 0)
+
+
+async def test_an_unknown_hold_releases_none(store: Store) -> None:
+    await store.deposit(deposit("d", "amy", 1_000))
+    hold = await hold_one(store, "h", "amy", 300)
+    call = release(store, hold.hold_id, "no such hold")
+    assert await refused(call, UnknownHold) == ("UNKNOWN_HOLD", "hold_ids[1]")
+    assert await has(store, "amy") == (700, 300)
+
+
+async def test_buy_ins_are_held_for_all_or_none(store: Store) -> None:
+    await open_four(store, 1_000)
+    await store.withdraw(withdraw("w1", "bo", 600))
+    await store.withdraw(withdraw("w2", "dan", 501))
+    with pytest.raises(InsufficientBalance) as caught:
+        await hold_each(store, 500)
+    assert caught.value.metadata == {"player_ids": "bo,dan"}
+    assert caught.value.field == "holds[1].amount"
+    assert await all_have(store) == [(1_000, 0), (400, 0), (1_000, 0), (499, 0)]
+
+
+async def test_two_hundred_holds_at_once_take_no_more_than_there_is(store: Store) -> None:
+    """blnkfinance/blnk#181: holds were left out of the balance check."""
+    await store.deposit(deposit("d", "amy", 5_000))
+    answers = await together(*(hold_one(store, f"h{n}", "amy", 1_000) for n in range(200)))
+    assert sum(isinstance(answer, InsufficientBalance) for answer in answers) == 195
+    assert await has(store, "amy") == (0, 5_000)
+
+
+@pytest.mark.parametrize(
+    ("holds", "kind", "field"),
+    [
+        ([("amy", "silver", "", 1), ("nobody", "silver", "", 1)], UnknownWallet,
+         "holds[1].player_id"),
+        ([("amy", "gold", "", 1)], UnknownCurrency, "holds[0].currency"),
+        ([("amy", "silver", "x", 1)], InvalidBook, "holds[0].book"),
+        ([("amy", "silver", "", 0)], InvalidAmount, "holds[0].amount"),
+        ([("amy", "silver", "", 1), ("amy", "silver", "", 1)], DuplicateHold, "holds[1]"),
+        ([(player, "silver", "", 1) for player in (*PLAYERS, "eve")], TooManyPlayers,
+         "holds[4].player_id"),
+    ],
+)  # fmt: skip
+async def test_buy_ins_that_cannot_be_are_refused(
+    store: Store,
+    holds: list[tuple[str, str, str, int]],
+    kind: type[ServiceError],
+    field: str,
+) -> None:
+    await store.open_wallet("eve")
+    command = PlaceHolds("h", tuple(HoldRequest(*hold) for hold in holds))
+    assert (await refused(store.place_holds(command), kind))[1] == field
+
+
+# Settlements.
+
+
+async def test_a_hand_is_paid_in_all_its_currencies(store: Store) -> None:
+    await open_four(store, 1_000)
+    done = await store.settle(
+        settle(
+            "t/1",
+            *(silver(loser, 0, 60) for loser in (1, 2, 3)),
+            silver(0, None, 9, "fee"),
+            *(points(loser, 0, 6) for loser in (1, 2, 3)),
+            club="north",
+        )
+    )
+    assert paid(done) == [60, 60, 60, 9, 6, 6, 6]
+    assert await all_have(store) == [(1_171, 0), (940, 0), (940, 0), (940, 0)]
+    assert [await has(store, player, "points") for player in PLAYERS] == [
+        (18, 0),
+        (-6, 0),
+        (-6, 0),
+        (-6, 0),
+    ]
+    entries = (await store.entries("amy", "silver", None, 2)).entries
+    assert [(e.reason, e.amount, e.reference) for e in entries] == [
+        ("fee", -9, "t/1"),
+        ("win", 60, "t/1"),
+    ]
+    assert await store.settlement("t/1") == done.answer
+    assert done.answer.request.labels == {"club": "north"}
+
+
+async def test_holds_pay_before_what_is_available(store: Store) -> None:
+    await open_four(store, 1_000)
+    holds = await hold_each(store, 400)
+    done = await store.settle(
+        settle("t/1", silver(1, 0, 300), silver(1, 2, 300), silver(3, 0, 50), holds=holds)
+    )
+    assert paid(done) == [300, 300, 50]
+    assert await all_have(store) == [(950, 400), (400, 0), (900, 400), (600, 350)]
+    balances = {b.party: (b.available, b.held) for b in done.answer.outcome.balances}
+    assert balances == {0: (950, 400), 1: (400, 0), 2: (900, 400), 3: (600, 350)}
+
+
+async def test_several_holds_pay_in_their_order(store: Store) -> None:
+    await open_four(store, 1_000)
+    first = await hold_one(store, "h1", "bo", 100)
+    second = await hold_one(store, "h2", "bo", 100)
+    order = {"bo": [second.hold_id, first.hold_id]}
+    await store.settle(settle("t/1", silver(1, 0, 150), holds=order))
+    assert await release(store, first.hold_id, second.hold_id) == [50, 0]
+    assert await all_have(store) == [(1_150, 0), (850, 0), (1_000, 0), (1_000, 0)]
+
+
+async def test_a_hold_that_is_not_named_is_not_touched(store: Store) -> None:
+    await open_four(store, 1_000)
+    await hold_one(store, "another table", "bo", 600)
+    done = await store.settle(settle("t/1", silver(1, 0, 700)))
+    assert paid(done) == [400]
+    assert await has(store, "bo") == (0, 600)
+
+
+async def test_a_released_hold_never_refuses_a_settlement(store: Store) -> None:
+    await open_four(store, 1_000)
+    holds = await hold_each(store, 400)
+    await release(store, *holds["bo"])
+    done = await store.settle(settle("t/1", silver(1, 0, 500), holds=holds))
+    assert paid(done) == [500]
+    assert await has(store, "bo") == (500, 0)
+
+
+async def test_a_hold_is_captured_once(store: Store) -> None:
+    """blnkfinance/blnk#171: a hold was committed twice."""
+    await open_four(store, 1_000)
+    holds = await hold_each(store, 400)
+    commands = [settle(f"t/{n}", silver(1, 0, 400), holds=holds) for n in range(20)]
+    answers = await together(*(store.settle(command) for command in commands))
+    assert sorted(done.answer.outcome.paid[0] for done in answers if isinstance(done, Done)) == [
+        *[0] * 17,
+        *(200, 400, 400),
+    ]
+    assert await has(store, "bo") == (0, 0)
+    assert await has(store, "amy") == (1_600, 400)
+
+
+async def test_who_has_too_little_pays_all_there_is(store: Store) -> None:
+    await open_four(store)
+    await store.deposit(deposit("d", "dan", 10))
+    done = await store.settle(
+        settle("t/1", silver(3, 0, 30), silver(3, 1, 15), silver(3, None, 15), points(3, 0, 60))
+    )
+    # 5, 2½ and 2½: the coin left over goes to the first in turn order.
+    assert paid(done) == [5, 3, 2, 60]
+    assert await all_have(store) == [(5, 0), (3, 0), (0, 0), (0, 0)]
+
+
+async def test_what_comes_in_pays_what_goes_out(store: Store) -> None:
+    done = await store.settle(
+        settle("t/1", silver(0, 1, 5), silver(1, 2, 5), silver(2, 0, 5), silver(None, 3, 7))
+    )
+    assert paid(done) == [5, 5, 5, 7]
+    assert await all_have(store) == [(0, 0), (0, 0), (0, 0), (7, 0)]
+
+
+async def test_a_settlement_without_payments_is_recorded(store: Store) -> None:
+    done = await store.settle(settle("t/1", season="3"))
+    assert paid(done) == []
+    assert await store.settlement("t/1") == done.answer
+    assert (await store.settle(settle("t/1", season="3"))).replayed
+    await refused(store.settlement("t/2"), UnknownSettlement)
+
+
+@pytest.mark.parametrize(
+    ("changed", "differs"),
+    [
+        ({"transfers": (silver(1, 0, 5), silver(2, 0, 7))}, "transfers[1].amount"),
+        ({"transfers": (silver(1, 0, 5),)}, "transfers"),
+        ({"transfers": (silver(3, 0, 5, "kong"), silver(2, 0, 6))},
+         "transfers[0].from_party,transfers[0].reason"),
+        ({"labels": {"club": "south", "app": "b"}}, 'labels["app"],labels["club"]'),
+        ({"parties": tuple(Party(player) for player in reversed(PLAYERS))},
+         "parties[0].player_id,parties[1].player_id,parties[2].player_id,parties[3].player_id"),
+    ],
+)  # fmt: skip
+async def test_a_settlement_key_is_good_for_one_body(
+    store: Store, changed: dict[str, object], differs: str
+) -> None:
+    await open_four(store, 100)
+    first = settle("t/1", silver(1, 0, 5), silver(2, 0, 6), club="north")
+    done = await store.settle(first)
+    with pytest.raises(SettlementKeyReused) as caught:
+        await store.settle(replace(first, **changed))  # type: ignore[arg-type]  # a table of fields
+    assert caught.value.metadata == {"differs": differs}
+    assert caught.value.field == "key"
+    assert await store.settle(first) == Done(done.answer, replayed=True)
+    assert await has(store, "amy") == (111, 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "field"),
+    [
+        (Settle("t/1", (Party("amy"), Party("amy"))), DuplicateParty, "parties[1].player_id"),
+        (settle("t/1", Transfer("gold", "", 0, 1, 1, "x")), UnknownCurrency,
+         "transfers[0].currency"),
+        (settle("t/1", points(0, 1, 1, "")), InvalidBook, "transfers[0].book"),
+        (settle("t/1", silver(1, 0, 5), silver(0, 1, 0)), InvalidAmount, "transfers[1].amount"),
+        (settle("t/1", silver(1, 0, 5), silver(4, 1, 1)), UnknownParty,
+         "transfers[1].from_party"),
+        (settle("t/1", silver(1, 0, 5), silver(1, -1, 1)), UnknownParty, "transfers[1].to_party"),
+        (settle("t/1", silver(1, 0, 5), silver(1, 1, 1)), SelfTransfer, "transfers[1].to_party"),
+        (settle("t/1", silver(None, None, 1)), SelfTransfer, "transfers[0].to_party"),
+        (Settle("t/1", (Party("amy"), Party("nobody")), (silver(0, 1, 5),)), UnknownWallet,
+         "parties[1].player_id"),
+        (Settle("t/1", (Party("amy", ("no such",)), Party("bo")), (silver(1, 0, 5),)), UnknownHold,
+         "parties[0].hold_ids[0]"),
+    ],
+)  # fmt: skip
+async def test_a_malformed_settlement_settles_nothing(
+    store: Store, command: Settle, kind: type[ServiceError], field: str
+) -> None:
+    """Nakama skipped an unknown member of a transfer in silence."""
+    await open_four(store, 100)
+    assert (await refused(store.settle(command), kind))[1] == field
+    assert await all_have(store) == [(100, 0)] * 4
+    await refused(store.settlement("t/1"), UnknownSettlement)
+
+
+async def test_the_hold_of_another_player_is_no_hold_of_this_one(store: Store) -> None:
+    await open_four(store, 100)
+    holds = await hold_each(store, 50)
+    stolen = settle("t/1", silver(0, 2, 60), holds={"amy": holds["bo"]})
+    assert await refused(store.settle(stolen), UnknownHold) == (
+        "UNKNOWN_HOLD",
+        "parties[0].hold_ids[0]",
+    )
+    assert await all_have(store) == [(50, 50)] * 4
+
+
+async def test_a_settlement_adds_up_to_zero_with_the_house(store: Store) -> None:
+    """pantheon#967: left-over stakes made settlements that did not."""
+    await open_four(store, 100)
+    holds = await hold_each(store, 70)
+    await store.settle(
+        settle(
+            "t/1",
+            *(
+                silver(1, 0, 300),
+                silver(0, 2, 250),
+                silver(2, 3, 40),
+                silver(None, 3, 7, "jackpot"),
+            ),
+            *(silver(3, None, 500, "fee"), points(3, 1, 5, "a"), points(None, 2, 9, "b")),
+            holds=holds,
+        )
+    )
+    audit = await store.audit()
+    assert audit.sums == {"silver": 0, "points": 0}
+
+
+# Many at once.
+
+
+async def test_fifty_calls_with_one_key_settle_once(store: Store) -> None:
+    """getlago/lago-api#3618: the same payment was settled twice within milliseconds."""
+    await open_four(store, 1_000)
+    command = settle("t/1", silver(1, 0, 10))
+    answers = await together(*(store.settle(command) for _ in range(50)))
+    done = [answer for answer in answers if isinstance(answer, Done)]
+    assert len(done) == 50
+    assert sum(not answer.replayed for answer in done) == 1
+    assert len({repr(answer.answer) for answer in done}) == 1
+    assert await all_have(store) == [(1_010, 0), (990, 0), (1_000, 0), (1_000, 0)]
+
+
+async def test_a_key_twice_in_one_commit_is_settled_once_and_replayed(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    """formancehq/stack#1633: the same key twice in a batch broke the batch."""
+    commits: list[Commit] = []
+    async with open_store(tmp_path, on_commit=commits.append) as store:
+        await open_four(store, 1_000)
+        commits.clear()
+        twin, other = settle("t/1", silver(1, 0, 10)), settle("t/2", silver(2, 0, 10))
+        conflict = settle("t/1", silver(1, 0, 11))
+        calls = [store.settle(command) for command in (twin, other, twin, conflict)]
+        first, second, again, differing = await together(*calls)
+        assert [commit.items for commit in commits] == [4]
+        assert isinstance(first, Done)
+        assert again == Done(first.answer, replayed=True)
+        assert isinstance(second, Done)
+        assert not second.replayed
+        assert isinstance(differing, SettlementKeyReused)
+        assert await has(store, "amy") == (1_020, 0)
+
+
+async def test_one_bad_item_is_refused_alone(open_store: OpenStore, tmp_path: Path) -> None:
+    commits: list[Commit] = []
+    async with open_store(tmp_path, on_commit=commits.append) as store:
+        await open_four(store, 1_000)
+        commits.clear()
+        answers = await together(
+            *(
+                store.settle(settle(f"t/{n}", silver(1, 0, 1), silver(1, 9 if n == 25 else 2, 1)))
+                for n in range(50)
+            )
+        )
+        assert [commit.items for commit in commits] == [50]
+        assert [n for n, answer in enumerate(answers) if not isinstance(answer, Done)] == [25]
+        assert await all_have(store) == [(1_049, 0), (902, 0), (1_049, 0), (1_000, 0)]
+
+
+async def test_players_who_pay_each_other_at_once_do_not_block(store: Store) -> None:
+    await open_four(store, 1_000)
+    answers = await together(
+        *(
+            store.settle(settle(f"t/{n}", silver(n % 4, (n + 1 + n % 3) % 4, 1 + n % 7)))
+            for n in range(200)
+        ),
+    )
+    holds = await together(*(hold_one(store, f"h{n}", PLAYERS[n % 4], 5) for n in range(40)))
+    assert all(isinstance(answer, Done) for answer in answers)
+    assert not [hold for hold in holds if isinstance(hold, BaseException)]
+    assert sum(available + held for available, held in await all_have(store)) == 4_000
+
+
+async def test_a_cancelled_call_does_not_tear_a_commit_apart(store: Store) -> None:
+    await open_four(store, 10_000)
+    commands = [settle(f"t/{n}", silver(1, 0, 1), silver(2, 0, 1)) for n in range(200)]
+    for turns, command in enumerate(commands):
+        call = asyncio.create_task(store.settle(command))
+        neighbour = asyncio.create_task(store.settle(replace(command, key=f"other/{turns}")))
+        for _ in range(turns % 7 + 1):
+            await asyncio.sleep(0)
+        call.cancel()
+        assert not (await neighbour).replayed
+    done = [await store.settle(command) for command in commands]
+    # What was cancelled after it was taken has happened; the rest happens now. Nothing twice.
+    assert any(answer.replayed for answer in done)
+    assert await all_have(store) == [(10_800, 0), (9_600, 0), (9_600, 0), (10_000, 0)]
+    assert [paid(answer) for answer in done] == [[1, 1]] * 200
+
+
+async def test_every_read_sees_whole_operations(store: Store) -> None:
+    """While money moves in circles, each audit adds up to what there was."""
+    await open_four(store, 1_000)
+    writing = asyncio.gather(
+        *(
+            store.settle(settle(f"t/{n}", silver(n % 4, (n + 1) % 4, 30), silver(n % 4, None, 1)))
+            for n in range(400)
+        )
+    )
+    reads = 0
+    while not writing.done():
+        audit = await store.audit()
+        assert audit.findings == ()
+        assert audit.sums == {"silver": 0}
+        reads += 1
+    await writing
+    assert reads
