@@ -67,12 +67,20 @@ class FakeTable(table_pb2_grpc.TableServiceServicer):
     subjects: list[dict[str, Any]] = field(default_factory=list)
     attended_from: list[int] = field(default_factory=list)
     acted: asyncio.Event = field(default_factory=asyncio.Event)
+    endpoint: str = ""
+    """Where the table's owner listens."""
 
     def tell(self, after: asyncio.Event | None = None, **kind: Any) -> None:
         number = len(self.events) + 1
         self.events.append(table_pb2.TableEvent(number=number, **kind))
         if after is not None:
             self.waits[number] = after
+
+    async def GetTable(  # noqa: N802
+        self, request: table_pb2.GetTableRequest, context: Any
+    ) -> table_pb2.GetTableResponse:
+        table = table_pb2.Table(table_id=request.table_id, endpoint=self.endpoint)
+        return table_pb2.GetTableResponse(table=table)
 
     async def Attend(
         self, request: table_pb2.AttendRequest, context: Any
@@ -321,16 +329,16 @@ async def test_a_queued_bot_plays_where_its_ticket_leads() -> None:
     assert (joined.pool_id, joined.standby, joined.profile) == ("kele-demo", True, b"Mei")
 
 
-async def test_a_seat_from_before_is_taken_up_again() -> None:
+async def test_a_seat_from_before_is_taken_up_where_its_table_is_now() -> None:
     table = asked(FakeTable())
     matchmaker = FakeMatchmaker()
     async with playing(table, matchmaker=matchmaker) as bot:
+        table.endpoint = bot.access.target_of("table")
         matchmaker.status = matchmaking_pb2.GetPlayerStatusResponse(
-            table_id="t1", seat=1, endpoint=bot.access.target_of("table")
+            table_id="t1", seat=1, endpoint="127.0.0.1:1"
         )
         place = await bot.play("kele-demo")
-    assert place is not None
-    assert place.seat == 1
+    assert place == Place("t1", 1, table.endpoint)
     assert matchmaker.joined == []
 
 

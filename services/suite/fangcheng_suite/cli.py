@@ -135,6 +135,7 @@ def _run(main: Callable[[], Coroutine[Any, Any, None]], exit_code: int = 0) -> N
     try:
         asyncio.run(guarded())
     except asyncio.CancelledError:
+        print("Stopped.", file=sys.stderr)
         raise typer.Exit(exit_code) from None
 
 

@@ -64,7 +64,9 @@ class Demo:
             folder = StateFolder(Path(path))
             with folder.claimed():
                 with self._status("Starting the services"):
-                    launcher = Launcher(folder, self._key, evaluators=self._evaluators)
+                    launcher = Launcher(
+                        folder, self._key, evaluators=self._evaluators, temporary=True
+                    )
                     await launcher.__aenter__()
                 try:
                     self._say_services(launcher, time.monotonic() - started)
@@ -147,7 +149,10 @@ class Demo:
         self._say("")
         self._say(
             f"[bold]Ledger[/bold]   balanced: {audit.entries} entries on {audit.accounts} "
-            f"accounts, {audit.settlements} settlements, everything together comes to zero"
+            f"accounts, {audit.settlements} settlements,"
+        )
+        self._say(
+            "         all accounts together come to zero; the players' wallets fit the hands:"
         )
         names = ((player.removeprefix("bot-").capitalize(), self._paid[player]) for player in given)
         standing = Text(self._ink.dot).join(
@@ -156,7 +161,7 @@ class Demo:
             )
             for name, amount in names
         )
-        self._console.print(Text("         after all hands: ").append_text(standing))
+        self._console.print(Text("         ").append_text(standing))
 
     async def _verify(self, access: Access, table: table_pb2.Table) -> None:
         """One hand's shuffle, checked against the commitment that opened the table."""
@@ -167,13 +172,15 @@ class Demo:
                 table_pb2.GetHandRecordRequest(table_id=table.table_id, hand_number=number)
             )
         found = verify(answer.record, table.commitment)
+        self._say(f"[bold]Shuffle[/bold]  of hand {number}, verified:")
         self._say(
-            f"[bold]Shuffle[/bold]  hand {number} verified: its secret hashes to the table's "
-            f"commitment {table.commitment.hex()[:12]},"
+            f"         its secret hashes to the commitment {table.commitment.hex()[:16]}, told "
+            "before the first hand,"
         )
+        self._say(f"         from which the wall of {found.wall_tiles} tiles follows;")
         self._say(
-            f"         the wall of {found.wall_tiles} tiles follows from it, and the {found.dealt} "
-            f"dealt and {found.drawn_front + found.drawn_back} drawn are that wall"
+            f"         the {found.dealt} tiles dealt and {found.drawn_front + found.drawn_back} "
+            "drawn are that wall in its order."
         )
 
     def _say_services(self, launcher: Launcher, seconds: float) -> None:

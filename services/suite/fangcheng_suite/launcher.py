@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -191,7 +192,11 @@ class Process:
 
 
 class Launcher:
-    """All services of a suite. An async context manager: within it, every one serves."""
+    """All services of a suite. An async context manager: within it, every one serves.
+
+    `restart`: a service that ends is started again, with the ports that it had. `temporary`: the
+    folder goes when everything is killed.
+    """
 
     def __init__(
         self,
@@ -201,6 +206,7 @@ class Launcher:
         evaluators: int = 1,
         ports: Ports = Ports(),
         restart: bool = False,
+        temporary: bool = False,
         report: Report = lambda text: None,
         settings: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
@@ -209,6 +215,7 @@ class Launcher:
         self._evaluators = evaluators
         self._ports = ports
         self._restart = restart
+        self._temporary = temporary
         self._report = report
         self._more = settings or {}
         self._watchers: list[asyncio.Task[None]] = []
@@ -269,6 +276,8 @@ class Launcher:
         for process in self.processes:
             process.stopping = True
             process.signal(signal.SIGKILL)
+        if self._temporary:
+            shutil.rmtree(self._folder.path, ignore_errors=True)
 
     async def _start(self, service: str, replicas: int, settings: Mapping[str, str]) -> None:
         for replica in range(replicas):

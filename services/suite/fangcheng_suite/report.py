@@ -89,9 +89,9 @@ def _winner(
     for loser in losers:
         if loser.winner != winner.seat:
             continue
-        line = f"{view.seats[loser.seat].name:{wide}}  pays {loser.amount:3}"
+        line = f"{view.seats[loser.seat].name:{wide}} pays {loser.amount:3} units"
         if loser.amount and not winner.flat:
-            line += f"  {loser.fan} fan"
+            line += f", {loser.fan} fan"
         if loser.items:
             line += f", with {render.fan_list(loser.items, ink)}"
         lines.append(_labelled("", line, "dim"))

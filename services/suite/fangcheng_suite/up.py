@@ -71,7 +71,6 @@ async def up(
                     group.create_task(_for_ever())
         finally:
             folder.forget()
-            console.print("Stopped.")
 
 
 def _say_addresses(console: Console, suite: SuiteFile, folder: StateFolder) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import random
 import uuid
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import grpc
 import grpc.aio
@@ -120,7 +120,7 @@ class Bot:
     ) -> Place | None:
         status = await stub.GetPlayerStatus(matchmaking_pb2.GetPlayerStatusRequest())
         if status.table_id:
-            return Place(status.table_id, status.seat, status.endpoint)
+            return await self._moved(Place(status.table_id, status.seat, status.endpoint))
         if status.HasField("ticket"):
             ticket = status.ticket
         else:
@@ -142,6 +142,13 @@ class Bot:
                 problem = current.problem
                 raise NotSeated(f"{self.player_id}: {problem.message} [{problem.reason}]")
         return None
+
+    async def _moved(self, place: Place) -> Place:
+        """A seat from before, with the address that its table's owner has now."""
+        async with self._channel("table") as channel:
+            stub = table_pb2_grpc.TableServiceStub(channel)
+            answer = await stub.GetTable(table_pb2.GetTableRequest(table_id=place.table_id))
+        return replace(place, endpoint=answer.table.endpoint or place.endpoint)
 
     async def _ticket(
         self, stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub, ticket: matchmaking_pb2.Ticket
