@@ -85,9 +85,9 @@ class World:
         await self.stop()
         await self.start()
 
-    def channel(self, subject: str, *scopes: str, act_as: str | None = None) -> grpc.aio.Channel:
+    def channel(self, subject: str, *scopes: str, **options: Any) -> grpc.aio.Channel:
         token = mint_token(DEV_KEY, subject, scopes)
-        channel = connect(self.address, token, act_as)
+        channel = connect(self.address, token, **options)
         self._channels.append(channel)
         return channel
 

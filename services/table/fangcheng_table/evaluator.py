@@ -30,6 +30,7 @@ MOST_TOGETHER = 1_000
 MOST_CALLS = 32
 """Batches under way at the same time at most."""
 
+CHECK_TIMEOUT_SECONDS = 1.0
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 2.0
 
@@ -71,7 +72,9 @@ class Evaluator:
         if not self._failing and (rule_set, revision) in self._known:
             return
         try:
-            answer = await self._stub.ListRuleSets(evaluation.ListRuleSetsRequest())
+            answer = await self._stub.ListRuleSets(
+                evaluation.ListRuleSetsRequest(), timeout=CHECK_TIMEOUT_SECONDS
+            )
         except grpc.aio.AioRpcError as error:
             raise EvaluatorUnavailable from error
         self._failing = False

@@ -208,7 +208,8 @@ class LiveTable:
                     pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
                     await self._rebuild()
                     continue
-                await self._wait()
+                if not self.state.done:
+                    await self._wait()
         finally:
             for task in self._tasks:
                 task.cancel()
