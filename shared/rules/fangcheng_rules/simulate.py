@@ -12,9 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .actions import Action, Analysed, AnalyzeQuestion, Choose, Command, Question, Scored
-from .actions import Prompt as Prompt
-from .actions import WindowOver
+from .actions import (
+    Action,
+    Analysed,
+    AnalyzeQuestion,
+    Choose,
+    Command,
+    Prompt,
+    Question,
+    Scored,
+    WindowOver,
+)
 from .analysis import Analysis, DiscardChoice, analyze
 from .events import Event
 from .hand import Hand
@@ -23,8 +31,6 @@ from .round import HandSetup, Round
 from .ruleset import Options, RuleSet, first_dealer
 from .scoring import Draw, Win, score
 from .tiles import COPIES, is_orphan
-
-SEATS = (0, 1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +42,15 @@ class Situation:
     concealed: tuple[int, ...]
     melds: tuple[Meld, ...]
     analysis: Analysis | None
-    """Of the player's fourteen tiles in its own turn, with progress."""
+    """Of the player's fourteen tiles in its own turn; with progress if a player needs it."""
 
 
 class Player(Protocol):
     """Chooses one of the actions that it is offered."""
+
+    @property
+    def needs_progress(self) -> bool:
+        """Whether it looks at shanten and useful tiles, which take longer to find."""
 
     def choose(self, situation: Situation, prompt: Prompt) -> Action:
         """The answer to a prompt; one of `prompt.actions`."""
@@ -48,6 +58,8 @@ class Player(Protocol):
 
 class RandomPlayer:
     """Does anything that is allowed, but always wins where it can."""
+
+    needs_progress = False
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -64,6 +76,8 @@ class SimplePlayer:
     It knows that hands of the north-east need a triplet and a terminal, declares a wait where it
     may, and never plays against others.
     """
+
+    needs_progress = True
 
     def choose(self, situation: Situation, prompt: Prompt) -> Action:
         """The action that leaves the hand nearest to a win."""
@@ -163,17 +177,17 @@ def play_hand(
     return play, events
 
 
-def answer(play: Round, question: Question) -> Command:
-    """The evaluator's answer to a question of this hand, progress included."""
+def answer(play: Round, question: Question, *, progress: bool = False) -> Command:
+    """The evaluator's answer to a question of this hand."""
     if isinstance(question, AnalyzeQuestion):
-        found = analyze(play.rule_set, play.options, question.hand, progress=True)
+        found = analyze(play.rule_set, play.options, question.hand, progress=progress)
         return Analysed(question.number, found)
     return Scored(question.number, score(play.rule_set, play.options, question.finished))
 
 
 def _next_command(play: Round, players: Sequence[Player]) -> Command:
     for question in play.questions():
-        return answer(play, question)
+        return answer(play, question, progress=any(p.needs_progress for p in players))
     for number, prompt in play.prompts().items():
         seat = play.seats[number]
         situation = Situation(
