@@ -35,7 +35,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
-	$(BIN)/mypy tools/*.py
+	$(BIN)/mypy tools/*.py benchmarks/*.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint
 	.venv-protos/bin/python tools/stubs.py --check
@@ -66,7 +66,7 @@ setup: $(VENV)/ready ## Make or refresh .venv from the lock, with all distributi
 
 clean: ## Remove everything that can be made again
 	rm -rf .venv .venv-* dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find protos shared services tests tools -name __pycache__ -prune -exec rm -rf {} +
+	find benchmarks protos shared services tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 ENVIRONMENT := tools/environment.py requirements/bootstrap.lock
 

@@ -25,7 +25,7 @@ def run(*command: str | Path) -> None:
 
 
 def make(folder: Path, lock: str, distributions: list[str]) -> None:
-    """Bring ``folder`` to what ``lock`` holds plus ``distributions``."""
+    """Bring ``folder`` to exactly what ``lock`` holds plus ``distributions``."""
     python, uv = folder / "bin" / "python", folder / "bin" / "uv"
     if version(python) != sys.version_info[:2]:
         print(f"{folder}: making it with Python {sys.version.split()[0]}", flush=True)
@@ -34,11 +34,11 @@ def make(folder: Path, lock: str, distributions: list[str]) -> None:
         pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
         run(*pip, "--no-deps", "--require-hashes", "--requirement", BOOTSTRAP)
     print(f"{folder}: installing {lock}", flush=True)
-    install = (uv, "pip", "install", "--quiet", "--python", python, "--no-deps")
-    run(*install, "--require-hashes", "--requirements", lock)
+    for_it = ("--quiet", "--python", python)
+    run(uv, "pip", "sync", *for_it, "--require-hashes", lock)
     if distributions:
         editable = [word for name in distributions for word in ("--editable", name)]
-        run(*install, "--no-build-isolation", *editable)
+        run(uv, "pip", "install", *for_it, "--no-deps", "--no-build-isolation", *editable)
     (folder / "ready").touch()
 
 

@@ -1,6 +1,8 @@
 """Render docs/settings.md from the settings of the services, or check that it is fresh.
 
     python tools/settingsdoc.py [--check]
+
+The kit writes the page; each service's settings say what they are and what they are without.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import to_json
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -257,6 +258,8 @@ def _table(prefix: str, fields: Mapping[str, FieldInfo]) -> str:
     rows = ["| variable | default | what it is |", "| --- | --- | --- |"]
     for name, field in fields.items():
         default = field.get_default(call_default_factory=True)  # type: ignore[call-overload, unused-ignore]  # its overload asks for validated data
+        if isinstance(default, tuple | list | dict):
+            default = to_json(default).decode()  # as the variable would hold it
         shown = "" if default in (None, "") else f"`{default}`"
         description = (field.description or "").replace("|", "\\|")
         rows.append(f"| `{prefix}{name.upper()}` | {shown} | {description}{_bounds(field)} |")
