@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -173,6 +173,17 @@ def simple(prompt: wire.Prompt) -> wire.Action:
         if action.kind == "win":
             return action
     return prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]
+
+
+def timeless(events: Iterable[wire.TableEvent]) -> list[wire.TableEvent]:
+    """The events without what depends on when they were sent."""
+    copies = []
+    for event in events:
+        copy = wire.TableEvent.FromString(event.SerializeToString())
+        if copy.HasField("prompt"):
+            copy.prompt.ms_left = 0
+        copies.append(copy)
+    return copies
 
 
 async def play_all(world: World, table_id: str, names: Sequence[str] = PLAYERS) -> list[Player]:

@@ -286,10 +286,12 @@ class LiveTable:
         """Begin again from what is stored; the viewers have seen nothing else."""
         while True:
             try:
+                await self._around.journal.check()
                 records = await self._around.journal.read(self.table_id)
                 break
             except JournalError:
                 await asyncio.sleep(LONGEST_PAUSE_SECONDS)
+        self._around.storing(True)
         for task in self._tasks:
             task.cancel()
         self._asked = _Asked()

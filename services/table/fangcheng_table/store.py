@@ -106,5 +106,8 @@ class Journal(Protocol):
     async def find(self, wanted: Filter, before: int | None, limit: int) -> list[Found]:
         """Tables, newest first, `limit` at most, only those with a place below `before`."""
 
+    async def check(self) -> None:
+        """Write something, without effect; raises `JournalError` where nothing can be written."""
+
     async def close(self) -> None:
         """Write what was handed over, then let go of the database. Twice is once."""
