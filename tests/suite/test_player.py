@@ -76,7 +76,7 @@ class FakeTable(table_pb2_grpc.TableServiceServicer):
         if after is not None:
             self.waits[number] = after
 
-    async def GetTable(  # noqa: N802
+    async def GetTable(
         self, request: table_pb2.GetTableRequest, context: Any
     ) -> table_pb2.GetTableResponse:
         table = table_pb2.Table(table_id=request.table_id, endpoint=self.endpoint)

@@ -1,0 +1,16 @@
+"""What the tests of the whole suite share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .running import Running, running
+
+
+@pytest.fixture(scope="package")
+def quiet_suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A suite without bots of its own, for tests that leave it as it was."""
+    with running(tmp_path_factory.mktemp("quiet"), "--tables", "0") as suite:
+        yield suite

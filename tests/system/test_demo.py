@@ -1,0 +1,98 @@
+"""`fangcheng demo`, as a newcomer runs it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from .running import COMMAND, LONG_SECONDS, environment, fangcheng, lives, until
+
+pytestmark = pytest.mark.system
+
+HANDS = 8
+
+
+def service_pids(said: str) -> list[int]:
+    return [int(pid) for pid in re.findall(r"^ +\w+ +127\.0\.0\.1:\d+ +process (\d+)$", said, re.M)]
+
+
+def start(out: Path) -> subprocess.Popen[bytes]:
+    with out.open("wb") as file:
+        return subprocess.Popen(
+            [COMMAND, "demo"],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env=environment(),
+        )
+
+
+def test_the_demo_plays_eight_hands_and_checks_the_books(tmp_path: Path) -> None:
+    started = time.monotonic()
+    ended = fangcheng("demo", TMPDIR=str(tmp_path))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert time.monotonic() - started < 60
+    said = ended.stdout
+    assert re.findall(r"^Hand (\d)/8 ", said, re.M) == [str(number) for number in range(1, 9)]
+    assert "┌──┬──┐" in said.replace("┬──┬", "┬")  # hands are drawn as tiles
+    assert len(re.findall(r"^   silver ", said, re.M)) == HANDS
+    assert "balanced:" in said
+    assert f"{HANDS} settlements" in said
+    assert re.search(r"its secret hashes to the commitment [0-9a-f]{16}", said)
+    assert "All is well." in said
+    pids = service_pids(said)
+    assert len(set(pids)) == 4
+    assert not [pid for pid in pids if lives(pid)]
+    assert not list(tmp_path.iterdir()), "the demo left files behind"
+
+
+def test_each_hands_payments_come_to_zero_with_the_house(tmp_path: Path) -> None:
+    said = fangcheng("demo").stdout
+    for line in re.findall(r"^   silver +(.+)$", said, re.M):
+        amounts = re.findall(r"([+−]?)([\d,]+)(?: ·|$)", line)
+        assert len(amounts) >= 4
+        total = sum(
+            (-1 if sign == "−" else 1) * int(amount.replace(",", "")) for sign, amount in amounts
+        )
+        assert total == 0, line
+
+
+def test_the_demo_is_readable_where_only_ascii_can_be_shown() -> None:
+    ended = fangcheng("demo", PYTHONUTF8="0", PYTHONIOENCODING="ascii", NO_COLOR="1", LC_ALL="C")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.isascii()
+    assert "?" not in ended.stdout
+    assert "\x1b" not in ended.stdout
+    assert "+--+--+" in ended.stdout
+
+
+@pytest.mark.parametrize("moment", ["127.0.0.1", "Hand 2/8"])
+def test_ctrl_c_ends_the_demo_and_all_its_processes(tmp_path: Path, moment: str) -> None:
+    out = tmp_path / "out"
+    process = start(out)
+    until(lambda: moment in out.read_text("utf-8"), f"the demo says {moment}")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(LONG_SECONDS) == 130
+    said = out.read_text("utf-8")
+    assert said.endswith("Stopped.\n")
+    assert "Traceback" not in said
+    assert not [pid for pid in service_pids(said) if lives(pid)]
+
+
+def test_a_service_that_dies_fails_the_demo_with_the_reason(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = start(out)
+    until(lambda: "Hand 1/8" in out.read_text("utf-8"), "the first hand is over")
+    pids = service_pids(out.read_text("utf-8"))
+    os.kill(pids[0], signal.SIGKILL)
+    assert process.wait(LONG_SECONDS) == 1
+    said = out.read_text("utf-8")
+    assert "error: wallet ended unexpectedly (by SIGKILL)" in said
+    assert "Traceback" not in said
+    assert not [pid for pid in pids if lives(pid)]
