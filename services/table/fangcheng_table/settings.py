@@ -14,10 +14,10 @@ class TableSettings(Settings):
 
     database: Path = Field(Path("table.db"), description="File of the journal (SQLite).")
     evaluation: str = Field(
-        "127.0.0.1:7101", description="Target of the evaluation service, all its replicas."
+        "127.0.0.1:7110", description="Target of the evaluation service, all its replicas."
     )
     wallet: str = Field(
-        "127.0.0.1:7104", description="Target of the settlement service: ours or the studio's."
+        "127.0.0.1:7102", description="Target of the settlement service: ours or the studio's."
     )
     advertised: str = Field(
         "",
