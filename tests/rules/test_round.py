@@ -545,6 +545,48 @@ def test_nobody_is_asked_who_cannot_win_on_a_tile_dealt_out() -> None:
     assert isinstance(play.end, Draw)
 
 
+DEALT_OUT = {
+    "dealer": "3",
+    "hand_3": "123p88m79s555m234m6z",
+    "hand_0": "147m369p147s1235z",
+    "hand_1": "123m456p789s777z2z",
+    "hand_2": "258m258p369s1356z",
+    "trustees": "0 2",
+    "front": "9m 4z",
+    "at_118": "2z 4z 8s 3z",
+    "back": "8s 8s 2z 7z",
+}
+TO_DEAL_OUT = ("3: discard 6z ting", "1: discard 4z ting")
+
+
+def test_all_who_can_win_a_dealt_tile_are_asked_and_the_first_wins() -> None:
+    play = scene(**DEALT_OUT)
+    moves(play, *TO_DEAL_OUT)
+    assert play.dealt_out == [1, 2, 3, 0]
+    assert offered(play, 1) == ["win 2z", "pass"]
+    assert offered(play, 3) == ["win 8s", "pass"]
+    moves(play, "3: win 8s")
+    assert play.end is None
+    moves(play, "1: win 2z")
+    assert isinstance(play.end, Win)
+    assert (play.end.winners, play.end.by) == ((1,), "self_draw")
+
+
+def test_a_declared_seat_that_lets_a_dealt_tile_run_out_wins_as_a_trustee_would() -> None:
+    play = scene(**DEALT_OUT)
+    moves(play, *TO_DEAL_OUT, "3: pass", "1: time out")
+    assert isinstance(play.end, Win)
+    assert play.run_outs[1] == 0
+
+
+def test_dealt_tiles_are_won_before_a_seat_escapes() -> None:
+    play = scene(**DEALT_OUT)
+    moves(play, *TO_DEAL_OUT, "2: leaves", "1: pass")
+    assert play.end is None
+    moves(play, "3: pass")
+    assert play.end == Escape(2)
+
+
 # ---- Trustee play ----
 
 
@@ -688,9 +730,21 @@ def test_a_robbing_that_is_pending_is_resolved_before_an_escape() -> None:
 
 
 def test_of_two_that_leave_at_once_the_first_from_the_dealer_escapes() -> None:
-    play = scene(**ROB)
-    moves(play, *TO_ROB, "2: leaves", "0: leaves", "3: pass")
-    assert play.end == Escape(0)
+    play = scene(
+        dealer="2", dealer_drew="8s", hand_3=ROB["hand_1"], hand_1=ROB["hand_3"], front=ROB["front"]
+    )
+    moves(play, "1: pass", "3: pong 8s", "3: discard 1z", "1: discard 6z", "3: added kong 8s")
+    moves(play, "0: leaves", "2: leaves", "1: pass")
+    assert play.end == Escape(2)
+
+
+def test_once_nobody_can_win_an_escape_waits_for_no_other_claim() -> None:
+    play = scene(dealer_drew="8s", hand_1=ROB["hand_1"], hand_3=ROB["hand_3"])
+    moves(play, "window over", "2: leaves")
+    assert offered(play, 1) == ["pong 8s", "pass"]
+    told = moves(play, "3: pass")
+    assert only(told, Withdrawn) == [Withdrawn(1, 1)]
+    assert play.end == Escape(2)
 
 
 def test_a_claim_for_a_meld_does_not_hold_up_an_escape() -> None:

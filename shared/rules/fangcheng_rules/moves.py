@@ -38,11 +38,11 @@ def turn_actions(
     calls = rules.calls
     after_draw = seat.drawn is not None
     actions: list[Action] = []
-    if after_draw and analysis.wins and calls.may_win(options, seat, "self_draw"):
+    if may_win_by_draw(rules, options, seat):
         actions.append(Action("win", seat.drawn))
     if (after_draw or calls.kongs_after_claim) and analysis.kongs and rules.wall.may_kong(wall):
         for kong in analysis.kongs:
-            if calls.may_kong(options, seat, kong.kind, kong.tile):
+            if calls.may_kong(options, seat, kong.kind, kong.tile, kong.waits):
                 declares = calls.declarations(options, seat, kong.waits, kong.kind)
                 actions += [
                     Action("kong", kong.tile, declare=declare, meld=kong.kind)
@@ -73,7 +73,7 @@ def claim_actions(
     """
     calls = rules.calls
     actions: list[Action] = []
-    if _waits_on(seat, tile) and calls.may_win(options, seat, "discard"):
+    if _waits_on(seat, tile) and calls.may_win(options, seat, tile, "discard"):
         actions.append(Action("win", tile))
     alike = seat.concealed.count(tile)
     if (
@@ -93,9 +93,16 @@ def rob_actions(
     rules: RuleSet, options: Options, seat: SeatInPlay, tile: int
 ) -> tuple[Action, ...]:
     """What a seat may do with the tile of another's added kong (抢杠); empty: nothing."""
-    if _waits_on(seat, tile) and rules.calls.may_win(options, seat, "rob_kong"):
+    if _waits_on(seat, tile) and rules.calls.may_win(options, seat, tile, "rob_kong"):
         return (Action("win", tile), PASS)
     return ()
+
+
+def may_win_by_draw(rules: RuleSet, options: Options, seat: SeatInTurn) -> bool:
+    """Whether a seat may win on the tile that it has just drawn."""
+    if seat.drawn is None or seat.analysis is None or not seat.analysis.wins:
+        return False
+    return rules.calls.may_win(options, seat, seat.drawn, "self_draw")
 
 
 def _waits_on(seat: SeatInPlay, tile: int) -> bool:

@@ -75,6 +75,7 @@ from .events import (
 )
 from .hand import Hand
 from .melds import Meld, MeldKind
+from .moves import may_win_by_draw
 from .ruleset import OptionValue
 from .rulesets import rule_set
 from .scoring import SEATS, Dissolved, Draw, Escape, Score, Win
@@ -265,11 +266,7 @@ class Round(RoundState):
     def _played_by_table(self, number: int) -> list[Event]:
         """A turn played by the table: for a trustee, a locked seat, a turn that ran out."""
         seat = self.seats[number]
-        analysis = seat.analysis
-        if analysis is None:
-            raise ValueError("nothing is known of the hand yet")
-        may_win = self.rule_set.calls.may_win(self.options, seat, "self_draw")
-        if seat.drawn is not None and seat.declared and analysis.wins and may_win:
+        if seat.declared and may_win_by_draw(self.rule_set, self.options, seat):
             return [self._self_draw(number)]
         permitted = [
             tile

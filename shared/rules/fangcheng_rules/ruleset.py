@@ -181,10 +181,10 @@ class Calls:
 
     may_claim: Callable[[Options, SeatInPlay, MeldKind], bool]
     """Chi, pong or exposed kong on a discard."""
-    may_kong: Callable[[Options, SeatInPlay, MeldKind, int], bool]
-    """Concealed or added kong of this kind in the seat's own turn."""
-    may_win: Callable[[Options, SeatInPlay, WinBy], bool]
-    """No lock of the seat's own forbids a win this way."""
+    may_kong: Callable[[Options, SeatInPlay, MeldKind, int, tuple[Wait, ...]], bool]
+    """Concealed or added kong of this tile in the seat's own turn, which leaves these waits."""
+    may_win: Callable[[Options, SeatInPlay, int, WinBy], bool]
+    """No lock of the seat's own forbids it to win on this tile in this way."""
     declarations: Callable[
         [Options, SeatInPlay, tuple[Wait, ...], MeldKind | None], tuple[str, ...]
     ]

@@ -38,7 +38,7 @@ from .events import (
     Withdrawn,
 )
 from .melds import Meld, MeldKind
-from .moves import claim_actions, rob_actions, turn_actions
+from .moves import claim_actions, may_win_by_draw, rob_actions, turn_actions
 from .ruleset import Options, RuleSet, WallCount
 from .rulesets import rule_set
 from .scoring import SEATS, Dissolved, End, FinishedHand, KongKind, Score, SeatEnd, Win
@@ -353,8 +353,7 @@ class RoundState:
 
     def _ask_dealt_out(self, number: int) -> None:
         seat = self.seats[number]
-        wins = seat.analysis is not None and seat.analysis.wins
-        if wins and self.rule_set.calls.may_win(self.options, seat, "self_draw"):
+        if may_win_by_draw(self.rule_set, self.options, seat):
             self._ask_to_claim(number, (Action("win", seat.drawn), Action("pass")))
 
     def _ask_to_claim(self, number: int, actions: tuple[Action, ...]) -> None:

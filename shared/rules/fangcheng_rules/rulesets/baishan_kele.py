@@ -263,26 +263,23 @@ def _may_claim(options: Options, seat: SeatInPlay, kind: MeldKind) -> bool:
     return not seat.declared or (kind is MeldKind.EXPOSED_KONG and seat.declared_open)
 
 
-def _may_kong_now(options: Options, seat: SeatInPlay, kind: MeldKind, tile: int) -> bool:
-    if not seat.declared:
-        return True
-    if not seat.declared_open and kind is not MeldKind.CONCEALED_KONG:
-        return False
-    return tile == seat.drawn  # a kong after 听 uses the tile just drawn
+def _may_kong_now(
+    options: Options, seat: SeatInPlay, kind: MeldKind, tile: int, waits: tuple[Wait, ...]
+) -> bool:
+    # A kong after 听 uses the tile just drawn. A seat that was closed when it declared has no
+    # pong to add to, so that its kongs are concealed ones by themselves. It may spoil the wait.
+    return not seat.declared or tile == seat.drawn
 
 
-def _may_win(options: Options, seat: SeatInPlay, by: WinBy) -> bool:
+def _may_win(options: Options, seat: SeatInPlay, tile: int, by: WinBy) -> bool:
     return not seat.spoilt
 
 
 def _declarations(
     options: Options, seat: SeatInPlay, waits: tuple[Wait, ...], kong: MeldKind | None
 ) -> tuple[str, ...]:
-    if seat.declared or len(waits) != 1:
-        return ()
-    if kong is MeldKind.ADDED_KONG and not seat.is_open:
-        return ()  # 允许杠前报听: a closed seat with a concealed kong only
-    return ("ting",)
+    # With a discard or, before its kong, in place of one (允许杠前报听).
+    return ("ting",) if not seat.declared and len(waits) == 1 else ()
 
 
 def _spoils(waits: tuple[Wait, ...]) -> bool:
