@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_kit import StartFailed
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.rulesets import rule_set
@@ -100,6 +102,7 @@ class Stage:
             log=structlog.get_logger(),
             patience=Patience(),
             storing=self.stores.append,
+            stopping=asyncio.Event(),
         )
 
     async def open(self, **more: Any) -> LiveTable:
@@ -248,6 +251,52 @@ async def test_a_table_that_stops_tells_those_who_wait(tmp_path):
         running.cancel()
         with pytest.raises(JournalUnavailable):
             await acting
+
+
+@pytest.mark.usefixtures("hurry")
+async def test_a_table_that_fails_by_a_fault_of_ours_is_rebuilt(tmp_path):
+    async with stage(tmp_path) as it:
+        table = await it.open(hands=2)
+        broken = 0
+
+        def breaks(table: Any) -> None:
+            nonlocal broken
+            broken += 1
+            # Leaves the table half changed, as a fault may.
+            table.state.seats[0].standing = 99
+            table.state.hand_number = 77
+            raise ZeroDivisionError
+
+        async def meddle() -> None:
+            for _ in range(5):
+                seen = table.feed.last(0)
+                await until(lambda seen=seen: table.feed.last(0) > seen + 20)  # type: ignore[misc]  # its default is a number
+                with pytest.raises(JournalUnavailable):
+                    await table.do(breaks)
+
+        meddling = asyncio.create_task(meddle())
+        await play_table(table)
+        await meddling
+        assert broken == 5
+        records = await it.journal.read("t1")
+        assert TableState.replay(record.event for record in records) == table.state
+
+
+async def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_going_on(tmp_path):
+    async with world(tmp_path) as service:
+        operator = service.stub("operator")
+        made = [(await operator.CreateTable(request(f"r{n}"))).table.table_id for n in range(2)]
+        await service.stop()
+        with sqlite3.connect(tmp_path / "table.db") as db:
+            db.execute(
+                "UPDATE events SET body = replace(body, '\"revision\":1', '\"revision\":999')"
+                " WHERE kind = 'TableCreated' AND place = 1"
+            )
+        db.close()
+        await service.start()
+        assert service.value("fangcheng_table_failures_total") == 1
+        players = await play_all(service, made[1])
+        assert players[0].events[-1].table_closed.reason == "hands_played"
 
 
 async def test_a_resumed_table_has_the_same_numbers(tmp_path):
@@ -411,10 +460,6 @@ async def fixed_port(service: World) -> None:
 
 
 async def test_a_journal_of_another_version_keeps_the_service_from_starting(tmp_path):
-    import sqlite3
-
-    from fangcheng_kit import StartFailed
-
     db = sqlite3.connect(tmp_path / "table.db")
     db.execute("PRAGMA user_version = 99")
     db.close()

@@ -16,7 +16,7 @@ from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.tiles import code, from_code
 from fangcheng_rules.wall import derive, follows
 
-from .world import PLAYERS, Player, World, play_all, request, simple, timeless, until
+from .world import PLAYERS, Player, World, play_all, request, simple, timeless, until, world
 
 MATCHMAKING = "service:matchmaking"
 
@@ -432,6 +432,13 @@ async def until_attended(service: World, table_id: str, name: str) -> Any:
     return call
 
 
+async def until_begun(service: World, table_id: str) -> None:
+    """Wait for the first hand."""
+    async for message in service.player("eve").Watch(wire.WatchRequest(table_id=table_id)):
+        if message.event.HasField("hand_started"):
+            return
+
+
 async def test_fifty_equal_acts_at_once_are_one(service):
     """A client that repeats its calls changes nothing but what the first did."""
     made = await service.stub("operator").CreateTable(request())
@@ -519,6 +526,7 @@ async def test_leaving_twice_is_leaving_once(service):
     made = await service.stub("operator").CreateTable(request(hands=9))
     table_id = made.table.table_id
     streams = [await until_attended(service, table_id, name) for name in PLAYERS]
+    await until_begun(service, table_id)
     stub = service.player("bob")
     after = wire.LeaveTableRequest(table_id=table_id, mode=wire.LEAVE_MODE_AFTER_HAND)
     for _ in range(2):
@@ -624,6 +632,19 @@ async def test_closed_tables_are_listed_when_asked_for(service):
     assert [table.table_id for table in tables] == [is_open, closed]
     assert tables[1].closed_reason == "hands_played"
     assert tables[1].endpoint == service.address
+
+
+async def test_closed_tables_that_memory_has_let_go_are_read_from_the_journal(tmp_path):
+    async with world(tmp_path, archived_tables=1) as service:
+        stub = service.stub("operator")
+        made = [(await stub.CreateTable(request(f"r{n}"))).table.table_id for n in range(3)]
+        played = [await play_all(service, table_id) for table_id in made]
+        for table_id, players in zip(made, played, strict=True):
+            got = (await stub.GetTable(wire.GetTableRequest(table_id=table_id))).table
+            assert got.closed_reason == "hands_played"
+            watch = service.player("dan").Attend(wire.AttendRequest(table_id=table_id))
+            again = [message.event async for message in watch]
+            assert timeless(again) == timeless(players[3].events)
 
 
 # What is measured.

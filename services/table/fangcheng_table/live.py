@@ -50,6 +50,8 @@ class Surroundings:
     patience: Patience
     storing: Callable[[bool], None]
     """Told whether the journal takes what it is given."""
+    stopping: asyncio.Event
+    """The service is being stopped."""
 
 
 @dataclass(slots=True)
@@ -91,6 +93,7 @@ class LiveTable:
         self._choice = _choice(self._table.state)
         self._sequence = 0
         self._time_ms = 0
+        self._done = False
         self._stored(records)
         self._inbox: list[_Input] = []
         self._work = asyncio.Event()
@@ -99,6 +102,11 @@ class LiveTable:
         self._attending: dict[int, Reader] = {}
         self._counted: tuple[str, Phase] | None = None
         self.feed.ms_left = self._ms_left
+
+    @property
+    def done(self) -> bool:
+        """Nothing is left to do, and that is stored."""
+        return self._done
 
     @property
     def state(self) -> TableState:
@@ -169,7 +177,8 @@ class LiveTable:
         self._around.metrics.streams.labels(kind).dec()
         if self._attending.get(reader.viewer) is reader:
             del self._attending[reader.viewer]
-            if not self.state.closed:
+            # When the service stops, its streams end; that counts against nobody.
+            if not self.state.closed and not self._around.stopping.is_set():
                 self._post(lambda table: table.detach(reader.viewer))
 
     def _post(self, change: Callable[[Table], T]) -> asyncio.Future[T]:
@@ -177,7 +186,7 @@ class LiveTable:
         # Nobody need wait for it; then a failure is no news either, since the table goes on.
         outcome.add_done_callback(lambda done: done.cancelled() or done.exception())
         given = _Input(change, outcome)
-        if self.state.done:
+        if self._done:
             # Nothing changes any more, so that there is nothing to store.
             _do(given, self._table)
             given.tell()
@@ -190,32 +199,34 @@ class LiveTable:
 
     async def run(self) -> None:
         """Play the table until nothing is left to do for it. Cancel it to stop."""
-        pause_seconds = FIRST_PAUSE_SECONDS
+        pause_seconds, is_broken = FIRST_PAUSE_SECONDS, False
         try:
-            while not self.state.done:
+            while not self._done:
                 inputs, self._inbox = self._inbox, []
                 self._work.clear()
                 try:
+                    if is_broken:
+                        await self._rebuild()
                     await self._turn(inputs)
-                    pause_seconds = FIRST_PAUSE_SECONDS
+                    pause_seconds, is_broken = FIRST_PAUSE_SECONDS, False
                 except asyncio.CancelledError:
                     for given in inputs:
                         given.tell(JournalUnavailable())
                     raise
                 except Exception as error:
+                    is_broken = True
                     self._failed(inputs, error)
                     await asyncio.sleep(pause_seconds)
                     pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
-                    await self._rebuild()
                     continue
-                if not self.state.done:
+                if not self._done:
                     await self._wait()
         finally:
             for task in self._tasks:
                 task.cancel()
             inputs, self._inbox = self._inbox, []
             for given in inputs:
-                if self.state.done:
+                if self._done:
                     _do(given, self._table)
                     given.tell()
                 else:
@@ -258,6 +269,7 @@ class LiveTable:
         if records:
             self._sequence = records[-1].sequence
             self._time_ms = records[-1].time_ms
+            self._done = isinstance(records[-1].event, HoldsReleased)
         self.feed.publish(records)
 
     async def _wait(self) -> None:
@@ -284,14 +296,9 @@ class LiveTable:
 
     async def _rebuild(self) -> None:
         """Begin again from what is stored; the viewers have seen nothing else."""
-        while True:
-            try:
-                await self._around.journal.check()
-                records = await self._around.journal.read(self.table_id)
-                break
-            except JournalError:
-                await asyncio.sleep(LONGEST_PAUSE_SECONDS)
+        await self._around.journal.check()
         self._around.storing(True)
+        records = await self._around.journal.read(self.table_id)
         for task in self._tasks:
             task.cancel()
         self._asked = _Asked()

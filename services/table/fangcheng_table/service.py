@@ -194,6 +194,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
                 linger_ms=round(settings.linger_seconds * 1_000),
                 resume_ms=round(settings.resume_grace_seconds * 1_000),
             ),
+            stopping=kit.draining,
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
         tables = Tables(around, settings.archived_tables)

@@ -14,11 +14,13 @@ from fangcheng_kit.errors import FailedPrecondition, InvalidArgument, NotFound
 from fangcheng_kit.ids import new_id
 from fangcheng_rules import errors as rules_errors
 from fangcheng_rules import events as play
+from fangcheng_rules.errors import RulesError
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.tiles import code
 from fangcheng_rules.wall import SECRET_BYTES
 
 from . import convert
+from .codec import UnknownEvent
 from .core import chain_of
 from .errors import (
     DuplicatePlayer,
@@ -46,9 +48,20 @@ class Tables:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def resume(self) -> int:
-        """Go on with every table that is not done; how many there are."""
+        """Go on with every table that is not done; how many there are.
+
+        One that cannot be read, since its rule set is here in another revision only, is left as it
+        is; somebody must look.
+        """
         for table_id in await self._around.journal.unfinished():
-            self._play(LiveTable(await self._around.journal.read(table_id), self._around))
+            try:
+                records = await self._around.journal.read(table_id)
+                self._play(LiveTable(records, self._around))
+            except (UnknownEvent, RulesError) as error:
+                self._around.metrics.failures.inc()
+                self._around.log.error(
+                    "a table cannot be resumed", table_id=table_id, problem=str(error)
+                )
         return len(self._live)
 
     async def stop(self) -> None:
@@ -100,7 +113,7 @@ class Tables:
         if not records:
             raise UnknownTable(table_id)
         table = LiveTable(records, self._around)
-        if not table.state.done:
+        if not table.done:
             # Made this very moment, or read before it was.
             return self._live.get(table_id) or self._play(table)
         self._put_away(table)
