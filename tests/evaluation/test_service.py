@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import grpc
 import grpc.aio
@@ -197,6 +198,20 @@ async def test_rules_that_are_none_are_refused_with_their_field(
     assert (await stub.Analyze(wire.analyze(READY))).analysis.waits
 
 
+async def test_an_option_of_another_type_is_not_taken_for_an_equal_one_seen_before(
+    stub: Stub,
+) -> None:
+    """True equals 1 to Python; a rule set that is remembered by its options must not think so."""
+    hand = wire.hand(READY)
+    for good, bad in [
+        (with_option("cap", integer=1), with_option("cap", boolean=True)),
+        (with_option("piao", boolean=False), with_option("piao", integer=0)),
+    ]:
+        assert (await stub.Analyze(ev.AnalyzeRequest(rules=good, hand=hand))).analysis.waits
+        told = await problem(stub.Analyze(ev.AnalyzeRequest(rules=bad, hand=hand)))
+        assert told.reason == "INVALID_OPTION"
+
+
 def won_on_a_discard(**more: object) -> FinishedHand:
     winner = SeatEnd(tuple(wire.parse_hand(READY).concealed))
     fields = {"winners": (0,), "tile": 9, "by": "discard", "source": 1, **more}
@@ -283,7 +298,6 @@ async def test_a_message_of_five_megabytes_is_refused(stub: Stub) -> None:
 
 async def test_batches_and_scores_are_not_for_players(running: Running) -> None:
     async with connect(running.address, token=mint_token(KEY, "player:p")) as channel:
-        await until_ready(channel)
         stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
         assert (await stub.Analyze(wire.analyze(READY))).analysis.waits
         batch = ev.AnalyzeBatchRequest(requests=[wire.analyze(READY)])
@@ -315,15 +329,8 @@ def batch(hands: int) -> ev.AnalyzeBatchRequest:
     return ev.AnalyzeBatchRequest(requests=[wire.analyze(READY)] * hands)
 
 
-Connected = Callable[[Running], Awaitable[Stub]]
-
-
 async def test_beyond_its_queue_the_evaluator_is_busy_and_says_until_when(gate: Gate) -> None:
-    async with (
-        serving("evaluation", settings(most_waiting_hands=1_000), open_service) as running,
-        connect(running.address, token=mint_token(KEY, "operator")) as channel,
-    ):
-        await until_ready(channel)
+    async with _served(most_waiting_hands=1_000) as (running, channel):
         stub: Stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
         first = asyncio.ensure_future(stub.AnalyzeBatch(batch(600)))
         await eventually(lambda: _waiting(running, "bulk") == 600)
@@ -366,11 +373,7 @@ async def test_single_hands_do_not_wait_behind_a_batch(
 
 @pytest.mark.parametrize("how", ["cancel", "deadline"])
 async def test_a_caller_that_is_gone_costs_no_more_than_a_chunk(gate: Gate, how: str) -> None:
-    async with (
-        serving("evaluation", settings(chunk_hands=10), open_service) as running,
-        connect(running.address, token=mint_token(KEY, "operator")) as channel,
-    ):
-        await until_ready(channel)
+    async with _served(chunk_hands=10) as (running, channel):
         stub: Stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
         call = stub.AnalyzeBatch(batch(1_000), timeout=0.2 if how == "deadline" else 30)
         await eventually(lambda: _waiting(running, "bulk") == 1_000 or call.done())
@@ -414,7 +417,7 @@ async def test_the_evaluator_serves_only_once_its_kernels_are_warm(
         told = (await health.Check(request)).status
         warm.set()
         assert told == health_pb2.HealthCheckResponse.NOT_SERVING
-        await until_ready(channel)
+        await until_ready(running)
         assert (await health.Check(request)).status == health_pb2.HealthCheckResponse.SERVING
 
 
@@ -521,6 +524,14 @@ async def test_threads_share_nothing_that_is_not_theirs(stub: Stub) -> None:
         *(stub.AnalyzeBatch(ev.AnalyzeBatchRequest(requests=requests)) for _ in range(8))
     )
     assert all(answer == alone for answer in together)
+
+
+@asynccontextmanager
+async def _served(**more: object) -> AsyncIterator[tuple[Running, grpc.aio.Channel]]:
+    async with serving("evaluation", settings(**more), open_service) as running:
+        await until_ready(running)
+        async with connect(running.address, token=mint_token(KEY, "operator")) as channel:
+            yield running, channel
 
 
 async def _status(call: Awaitable[object]) -> grpc.StatusCode:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import grpc
 import grpc.aio
@@ -153,6 +155,23 @@ async def test_a_match_refused_for_the_pools_sake_gives_all_back_and_is_tried_ag
     assert [one.state for one in await outcomes(players)] == [ASSIGNED] * 4
     assert partner.calls[call] == 4
     world.check()
+
+
+async def test_a_pool_that_is_refused_its_tables_pauses_longer_each_time(world: World) -> None:
+    times: list[float] = []
+
+    async def refuse(do: Callable[[], object]) -> object:
+        times.append(time.monotonic())
+        raise InvalidArgument("INVALID_OPTION", "no such option")
+
+    world.tables.faults["CreateTable"].extend([refuse] * 6)
+    players = await world.players(4)
+    await join_all(players, "free")
+    assert [one.state for one in await outcomes(players)] == [ASSIGNED] * 4
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    # 50 ms at first, doubled up to 100 ms (the world's longest), and at least half of it by chance.
+    assert gaps[0] >= 0.025
+    assert all(gap >= 0.05 for gap in gaps[1:])
 
 
 @pytest.mark.parametrize("call", ["PlaceHolds", "CreateTable", "ReleaseHolds"])

@@ -435,6 +435,41 @@ async def test_metrics_tell_of_queues_without_naming_anybody(world: World) -> No
         assert f'"{secret}"' not in page
 
 
+async def test_streams_of_vanished_clients_end(world: World) -> None:
+    player, other = await world.players(2)
+    await player.join("free")
+    request = pb.WatchTicketRequest(ticket_id=player.ticket.ticket_id)
+    calls = [player.stub.WatchTicket(request) for _ in range(100)]
+    for call in calls:
+        await call.read()
+    assert world.running is not None
+    registry = world.running.kit.registry
+
+    def open_streams() -> float:
+        started = registry.get_sample_value(
+            "grpc_server_started_total",
+            {
+                "grpc_type": "server_stream",
+                "grpc_service": "fangcheng.matchmaking.v1.MatchmakingService",
+                "grpc_method": "WatchTicket",
+            },
+        )
+        handled = sum(
+            sample.value
+            for metric in registry.collect()
+            for sample in metric.samples
+            if sample.name == "grpc_server_handled_total"
+            and sample.labels["grpc_method"] == "WatchTicket"
+        )
+        return (started or 0) - handled
+
+    assert open_streams() == 100
+    for call in calls:
+        call.cancel()
+    await eventually(lambda: open_streams() == 0)
+    assert (await other.join("free")).position == 2
+
+
 async def test_an_unknown_table_is_no_reason_to_refuse_a_call(world: World) -> None:
     players = await world.players(4)
     for player in players:

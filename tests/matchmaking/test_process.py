@@ -1,0 +1,104 @@
+"""Matchmaking as a process of its own: killed in the middle, started again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
+from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
+from fangcheng_client import connect
+from fangcheng_kit.principal import mint_token
+from tests.matchmaking.world import KEY, Halt, Player, World, eventually
+
+pytestmark = pytest.mark.system
+
+
+@asynccontextmanager
+async def process(world: World) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """The service as a process; it is killed at the end. With it comes its address."""
+    port_file = world.folder / "port.json"
+    port_file.unlink(missing_ok=True)
+    settings = world.settings(port_file=port_file)
+    names = ("dev_key", "database", "pools", "table", "wallet", "port_file")
+    own = {f"FANGCHENG_MATCHMAKING_{name.upper()}": str(getattr(settings, name)) for name in names}
+    running = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "fangcheng_matchmaking", env={**os.environ, **own}
+    )
+    try:
+        await eventually(lambda: port_file.exists() or running.returncode is not None, 60)
+        yield running, json.loads(port_file.read_text("utf-8"))["listen"]
+    finally:
+        if running.returncode is None:
+            running.kill()
+            await running.wait()
+
+
+async def seated(address: str, tickets: dict[str, str]) -> list[pb.Ticket]:
+    """What becomes of the tickets, by player."""
+    last = []
+    for player_id, ticket_id in tickets.items():
+        async with connect(address, token=mint_token(KEY, f"player:{player_id}")) as channel:
+            player = Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+            player.ticket.ticket_id = ticket_id
+            last.append(await player.outcome())
+    return last
+
+
+@pytest.mark.parametrize("call", ["PlaceHolds", "CreateTable"])
+async def test_a_killed_process_leaves_no_hold_no_table_and_no_ticket_behind(
+    stopped_world: World, call: str
+) -> None:
+    world = stopped_world
+    halt = Halt(done=True)
+    (world.wallet if call == "PlaceHolds" else world.tables).faults[call].append(halt)
+    tickets: dict[str, str] = {}
+    async with process(world) as (running, address):
+        for number in range(4):
+            player_id = f"p{number}"
+            world.wallet.silver[player_id] = 10_000
+            async with connect(address, token=mint_token(KEY, f"player:{player_id}")) as channel:
+                player = Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+                tickets[player_id] = (await player.join("silver")).ticket_id
+        await halt.reached.wait()
+        running.send_signal(signal.SIGKILL)
+        assert await running.wait() == -signal.SIGKILL
+        halt.go_on.set()
+    async with process(world) as (_, address):
+        last = await seated(address, tickets)
+        assert [ticket.state for ticket in last] == [pb.TICKET_STATE_ASSIGNED] * 4
+        assert len({ticket.table_id for ticket in last}) == 1
+    assert len(world.tables.tables) == 1
+    assert len(world.wallet.holds) == 4
+    world.check()
+
+
+async def test_a_drained_process_ends_its_streams_and_keeps_its_tickets(
+    stopped_world: World,
+) -> None:
+    world = stopped_world
+    world.wallet.silver["p0"] = 10_000
+    async with (
+        process(world) as (running, address),
+        connect(address, token=mint_token(KEY, "player:p0")) as channel,
+    ):
+        player = Player("p0", matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+        ticket = await player.join("silver")
+        watch = player.stub.WatchTicket(pb.WatchTicketRequest(ticket_id=ticket.ticket_id))
+        await watch.read()
+        running.send_signal(signal.SIGTERM)
+        assert await running.wait() == 0
+    async with (
+        process(world) as (_, address),
+        connect(address, token=mint_token(KEY, "player:p0")) as channel,
+    ):
+        player = Player("p0", matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+        player.ticket.ticket_id = ticket.ticket_id
+        assert (await player.now()).position == 1
