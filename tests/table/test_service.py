@@ -135,15 +135,15 @@ BAD_TABLES = [
     ),
     (
         bad(rules=kele(colour=rules.OptionValue(text="red"))),
-        *("INVALID_ARGUMENT", "INVALID_OPTION", "colour"),
+        *("INVALID_ARGUMENT", "INVALID_OPTION", "rules.options.colour"),
     ),
     (
         bad(rules=kele(cap=rules.OptionValue(integer=-1))),
-        *("INVALID_ARGUMENT", "INVALID_OPTION", "cap"),
+        *("INVALID_ARGUMENT", "INVALID_OPTION", "rules.options.cap"),
     ),
     (
         bad(rules=kele(piao=rules.OptionValue(integer=1))),
-        *("INVALID_ARGUMENT", "INVALID_OPTION", "piao"),
+        *("INVALID_ARGUMENT", "INVALID_OPTION", "rules.options.piao"),
     ),
     (
         bad(seats=seats("ann", "bob", "ann", "dan")),

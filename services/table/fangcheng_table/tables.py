@@ -186,8 +186,7 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
     try:
         options = rules.complete(convert.options_from_wire(request.rules.options))
     except rules_errors.InvalidOption as error:
-        field = (error.field or "").removeprefix("options.")
-        raise InvalidArgument(error.reason, error.message, field) from error
+        raise InvalidArgument(error.reason, error.message, f"rules.{error.field}") from error
     seats = convert.seats_from_wire(request.seats)
     _unlike({f"seats[{n}].player_id": (seat.player_id,) for n, seat in enumerate(seats)}, "Player")
     _unlike({f"seats[{n}].hold_ids": seat.hold_ids for n, seat in enumerate(seats)}, "Hold")
