@@ -16,7 +16,9 @@ FLOORS = {SILVER.id: 0, COINS.id: -100, POINTS.id: None}
 MOST = {SILVER.id: LARGEST, COINS.id: 1_000, POINTS.id: LARGEST}
 
 Money = tuple[str, str, str]
-"""Player (empty: the house), currency, book."""
+"""Player (``HOUSE``, ``OUTSIDE``), currency, book."""
+
+HOUSE, OUTSIDE = "", "outside"
 
 
 @dataclass
@@ -51,8 +53,13 @@ class Model:
         floor = FLOORS[money[1]]
         return None if floor is None else self.available[money] - floor
 
+    def leaves(self, money: Money, amount: int) -> bool:
+        """Whether an account would leave the range of amounts."""
+        return abs(self.available[money] + amount) > LARGEST
+
     def add(self, money: Money, amount: int) -> None:
         """Change what is available, by one entry."""
+        assert not self.leaves(money, amount)
         self.available[money] += amount
         self.entries[money] += 1
 
@@ -63,15 +70,18 @@ class Model:
             return bad
         if money[0] not in self.wallets:
             return "UNKNOWN_WALLET"
-        if verb == "deposit":
-            if self.available[money] + amount > MOST[money[1]]:
-                return "BALANCE_OUT_OF_RANGE"
-            self.add(money, amount)
-            return None
-        spendable = self.spendable(money)
-        if spendable is not None and spendable < amount:
-            return "INSUFFICIENT_BALANCE"
-        self.add(money, -amount)
+        outside = (OUTSIDE, *money[1:])
+        if verb == "withdraw":
+            spendable = self.spendable(money)
+            if spendable is not None and spendable < amount:
+                return "INSUFFICIENT_BALANCE"
+            amount = -amount
+        elif self.available[money] + amount > MOST[money[1]]:
+            return "BALANCE_OUT_OF_RANGE"
+        if self.leaves(money, amount) or self.leaves(outside, -amount):
+            return "BALANCE_OUT_OF_RANGE"
+        self.add(money, amount)
+        self.add(outside, -amount)
         return None
 
     def place(self, command: PlaceHolds) -> str | None:
@@ -89,6 +99,11 @@ class Model:
             spendable = self.spendable(money)
             if spendable is not None and spendable < one.amount:
                 return "INSUFFICIENT_BALANCE"
+        if any(
+            self.leaves(money, -one.amount)
+            for money, one in zip(monies, command.holds, strict=True)
+        ):
+            return "BALANCE_OUT_OF_RANGE"
         return None
 
     def placed(self, holds: tuple[Hold, ...]) -> None:
@@ -103,6 +118,11 @@ class Model:
         """What each hold gives back, or the reason for which none does."""
         if any(hold_id not in self.holds for hold_id in hold_ids):
             return "UNKNOWN_HOLD"
+        back: dict[Money, int] = defaultdict(int)
+        for hold_id in hold_ids:
+            back[self.holds[hold_id].money] += self.holds[hold_id].remaining
+        if any(self.leaves(money, amount) for money, amount in back.items()):
+            return "BALANCE_OUT_OF_RANGE"
         given = []
         for hold_id in hold_ids:
             hold = self.holds[hold_id]
@@ -131,6 +151,14 @@ class Model:
                     return "UNKNOWN_HOLD"
         return None
 
+    def could_leave_the_range(self, command: Settle) -> bool:
+        """Whether some account would, if everything were paid and nothing came in."""
+        most: dict[Money, int] = defaultdict(int)
+        for one in command.transfers:
+            most[self._money(command, one.from_party, one)] += one.amount
+            most[self._money(command, one.to_party, one)] += one.amount
+        return any(abs(self.available[money]) + amount > LARGEST for money, amount in most.items())
+
     def settled(self, command: Settle, paid: tuple[int, ...]) -> None:
         """Check what was paid, and pay it."""
         units = {(one.currency, one.book) for one in command.transfers}
@@ -145,9 +173,9 @@ class Model:
             for one, coins in transfers:
                 assert one.from_party is not None or coins == one.amount, "the house always pays"
         for one, coins in zip(command.transfers, paid, strict=True):
-            if not coins:
-                continue
-            self.add(self._money(command, one.to_party, one), coins)
+            if coins:
+                self.add(self._money(command, one.to_party, one), coins)
+        for one, coins in zip(command.transfers, paid, strict=True):
             rest = coins
             party = command.parties[one.from_party] if one.from_party is not None else None
             for hold_id in party.hold_ids if party else ():
@@ -160,7 +188,7 @@ class Model:
                 self.add(self._money(command, one.from_party, one), -rest)
 
     def _money(self, command: Settle, party: int | None, transfer: Transfer) -> Money:
-        player = "" if party is None else command.parties[party].player_id
+        player = HOUSE if party is None else command.parties[party].player_id
         return player, transfer.currency, transfer.book
 
     def _check_payer(

@@ -215,8 +215,8 @@ def _carry(
         wrong = (
             f"its entry {posting.version} leaves {running.balance} and says {posting.balance_after}"
         )
-    elif not running.row.floor <= running.balance <= LARGEST:
-        wrong = f"its entry {posting.version} leaves {running.balance}, out of its bounds"
+    elif abs(running.balance) > LARGEST:
+        wrong = f"its entry {posting.version} leaves {running.balance}, out of range"
     if wrong and not running.said:
         findings.add(f"Account {key}: {wrong}.")
         running.said = True
@@ -235,6 +235,9 @@ def _stands(running: _Running, findings: Findings) -> None:
             f"Account {row.key}: the balance says {row.balance} and its entries come to "
             f"{running.balance}."
         )
+    # Its entries may have been written under another floor.
+    if row.balance < row.floor:
+        findings.add(f"Account {row.key}: {row.balance} is below its floor, {row.floor}.")
 
 
 def _compare(
