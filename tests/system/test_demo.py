@@ -33,6 +33,14 @@ def start(out: Path) -> subprocess.Popen[bytes]:
         )
 
 
+@pytest.fixture(scope="module")
+def demo_output() -> str:
+    """What a whole demo prints."""
+    ended = fangcheng("demo")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
 def test_the_demo_plays_eight_hands_and_checks_the_books(tmp_path: Path) -> None:
     started = time.monotonic()
     ended = fangcheng("demo", TMPDIR=str(tmp_path))
@@ -40,27 +48,38 @@ def test_the_demo_plays_eight_hands_and_checks_the_books(tmp_path: Path) -> None
     assert time.monotonic() - started < 60
     said = ended.stdout
     assert re.findall(r"^Hand (\d)/8 ", said, re.M) == [str(number) for number in range(1, 9)]
-    assert "┌──┬──┐" in said.replace("┬──┬", "┬")  # hands are drawn as tiles
-    assert len(re.findall(r"^   silver ", said, re.M)) == HANDS
     assert "balanced:" in said
     assert f"{HANDS} settlements" in said
     assert re.search(r"its secret hashes to the commitment [0-9a-f]{16}", said)
     assert "All is well." in said
+
+    payments = re.findall(r"^   silver +(.+)$", said, re.M)
+    assert len(payments) == HANDS
+    for line in payments:
+        amounts = [
+            (-1 if sign == "−" else 1) * int(amount.replace(",", ""))
+            for sign, amount in re.findall(r" ([+−]?)([\d,]+)(?: ·|$)", line)
+        ]
+        assert len(amounts) >= 4
+        assert sum(amounts) == 0, line
+
     pids = service_pids(said)
     assert len(set(pids)) == 4
     assert not [pid for pid in pids if lives(pid)]
     assert not list(tmp_path.iterdir()), "the demo left files behind"
 
 
-def test_each_hands_payments_come_to_zero_with_the_house(tmp_path: Path) -> None:
-    said = fangcheng("demo").stdout
-    for line in re.findall(r"^   silver +(.+)$", said, re.M):
-        amounts = re.findall(r"([+−]?)([\d,]+)(?: ·|$)", line)
-        assert len(amounts) >= 4
-        total = sum(
-            (-1 if sign == "−" else 1) * int(amount.replace(",", "")) for sign, amount in amounts
-        )
-        assert total == 0, line
+def test_won_hands_are_drawn_with_tiles_and_explained(demo_output: str) -> None:
+    won = re.findall(r"^Hand \d/8 +\w+ wins .+?(?=^Hand|^Ledger)", demo_output, re.M | re.S)
+    assert len(won) > 0.4 * HANDS
+    for hand in won:
+        _, top, upper, lower, bottom, text, fan = hand.splitlines()[:7]
+        assert re.fullmatch(r" +┌──(┬──)*┐(  ┌──(┬──)*┐)*", top)
+        assert upper.count("│") == lower.count("│") == top.count("┬") + 2 * top.count("┌")
+        assert re.fullmatch(r" +└──(┴──)*┘(  └──(┴──)*┘)*", bottom)
+        assert re.fullmatch(r"   tiles +[0-9mpsz\[\] ]+ \+ \d[mpsz]", text)
+        assert re.match(r"   fan +(.+  =  )?\d+ (fan|units)", fan)
+        assert len(re.findall(r"^ +\w+ +pays +\d+ units", hand, re.M)) == 3
 
 
 def test_the_demo_is_readable_where_only_ascii_can_be_shown() -> None:

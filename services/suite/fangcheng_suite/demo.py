@@ -249,7 +249,8 @@ async def _or_first_failure(work: Coroutine[Any, Any, T], launcher: Launcher) ->
 
 async def _in_time(waited: asyncio.Future[T], otherwise: str) -> T:
     try:
-        return await asyncio.wait_for(waited, SILENCE_SECONDS)
+        async with asyncio.timeout(SILENCE_SECONDS):
+            return await waited
     except TimeoutError:
         raise DemoFailed(f"{otherwise} within {SILENCE_SECONDS:.0f} s") from None
 
@@ -259,11 +260,13 @@ async def _never_silent(
 ) -> AsyncIterator[table_pb2.TableEvent]:
     while True:
         try:
-            yield await asyncio.wait_for(anext(events), SILENCE_SECONDS)
+            async with asyncio.timeout(SILENCE_SECONDS):
+                event = await anext(events)
         except StopAsyncIteration:
             return
         except TimeoutError:
             raise DemoFailed(f"nothing happened for {SILENCE_SECONDS:.0f} s") from None
+        yield event
 
 
 def _check(holds: bool, otherwise: str) -> None:

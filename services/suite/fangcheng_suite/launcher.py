@@ -156,7 +156,8 @@ class Process:
             return
         self.signal(signal.SIGTERM)
         try:
-            await asyncio.wait_for(self._process.wait(), within_seconds)
+            async with asyncio.timeout(within_seconds):
+                await self._process.wait()
         except TimeoutError:
             self.signal(signal.SIGKILL)
             await self._process.wait()

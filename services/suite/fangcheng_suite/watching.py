@@ -253,9 +253,11 @@ async def _until_quiet(
 ) -> AsyncIterator[table_pb2.TableEvent]:
     while True:
         try:
-            yield await asyncio.wait_for(anext(events), QUIET_SECONDS)
+            async with asyncio.timeout(QUIET_SECONDS):
+                event = await anext(events)
         except StopAsyncIteration:
             return
+        yield event
 
 
 def _rules_name(rules_id: str, ink: Ink) -> str:
