@@ -139,6 +139,19 @@ def test_no_prompt_is_open_while_a_question_of_the_turn_is_unanswered() -> None:
     assert list(play.prompts()) == [0]
 
 
+def test_an_analysis_of_another_hand_is_refused() -> None:
+    play, _ = Round.begin(hand_setup(setup(hand_0="147m258p369s12345z")))
+    dealer, second = (answer(play, question) for question in play.questions()[:2])
+    assert isinstance(dealer, Analysed)
+    assert isinstance(second, Analysed)
+    before = copy.deepcopy(play)
+    for mistaken in (Analysed(1, second.analysis), Analysed(2, dealer.analysis)):
+        with pytest.raises(ActionRefused) as caught:
+            play.step(mistaken)
+        assert caught.value.reason == "WRONG_ANALYSIS"
+        assert play == before
+
+
 def test_claims_ask_nothing_new_of_the_evaluator_and_a_turn_asks_once() -> None:
     play = scene(dealer_drew="3z", hand_1="33z258m369p147s12z")
     assert play.asked == 4

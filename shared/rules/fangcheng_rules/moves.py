@@ -6,6 +6,7 @@ Each function goes through the permitted calls in the order of rules/README ("A 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Protocol
 
 from .actions import PASS, Action
@@ -21,6 +22,12 @@ class SeatInTurn(SeatInPlay, Protocol):
     @property
     def analysis(self) -> Analysis | None:
         """The evaluator's answer for this turn."""
+
+
+@cache
+def discard(tile: int, declare: str = "") -> Action:
+    """The action of discarding a tile; made once, since each turn offers a dozen of them."""
+    return Action("discard", tile, declare=declare)
 
 
 def turn_actions(
@@ -52,10 +59,10 @@ def turn_actions(
         return (*actions, PASS) if actions else ()
     for choice in analysis.discards:
         if calls.may_discard(options, seat, choice.tile):
-            declares = calls.declarations(options, seat, choice.waits, None)
-            actions += [
-                Action("discard", choice.tile, declare=declare) for declare in ("", *declares)
-            ]
+            actions.append(discard(choice.tile))
+            if choice.waits:  # nothing is declared that does not wait
+                declares = calls.declarations(options, seat, choice.waits, None)
+                actions += [discard(choice.tile, declare) for declare in declares]
     return tuple(actions)
 
 

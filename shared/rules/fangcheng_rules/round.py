@@ -195,7 +195,8 @@ class Round(RoundState):
     def step(self, command: Command) -> list[Event]:
         """Do what a command asks for, and all that follows without more from outside.
 
-        Raises ActionRefused for a player's answer that cannot be taken, with nothing changed.
+        Raises ActionRefused for a player's answer that cannot be taken, and for an evaluator's
+        that is about something else, with nothing changed.
         What the shell brings too late (a time-out of a decision answered before, an answer to a
         question that is void) changes nothing and returns no events.
         """
@@ -453,7 +454,13 @@ class Round(RoundState):
         if command.question > self.asked:
             raise ActionRefused("UNKNOWN_QUESTION", "no such question was asked", "question")
         seat = self.pending.get(command.question)
-        return [] if seat is None else [AnalysisKept(command.question, seat, command.analysis)]
+        if seat is None:
+            return []
+        asked, found = self.seats[seat], command.analysis
+        is_whole = len(asked.concealed) + 3 * len(asked.melds) == 14
+        if {choice.tile for choice in found.discards} != set(asked.concealed if is_whole else ()):
+            raise ActionRefused("WRONG_ANALYSIS", "this is not about the hand asked", "analysis")
+        return [AnalysisKept(command.question, seat, found)]
 
     def _scored(self, command: Scored) -> list[Event]:
         if command.question > self.asked:
