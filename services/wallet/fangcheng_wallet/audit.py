@@ -165,11 +165,11 @@ def examine(records: Records, findings: Findings) -> Audit:
         posting = next(postings, None)
     for running in accounts.values():
         _stands(running, findings)
-    held = _held(holds, accounts, findings)
+    held = dict.fromkeys(sums, 0) | _held(holds, accounts, findings)
     for currency, total in sums.items():
         if total:
             findings.add(f"All accounts together come to {total} {currency}, not to 0.")
-    return Audit(len(accounts), entries, settlements, dict(sums), dict(held), findings.sentences())
+    return Audit(len(accounts), entries, settlements, dict(sums), held, findings.sentences())
 
 
 def _name(operation: OperationRow) -> str:

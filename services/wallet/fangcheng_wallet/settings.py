@@ -35,9 +35,11 @@ _DEFAULT = tuple(
 class WalletSettings(Settings):
     """See ``fangcheng_kit.settings.Settings`` for what all services have."""
 
-    database: Path = Field(Path("wallet.db"), description="SQLite file of the ledger.")
+    database: Path = Field(
+        default=Path("wallet.db"), description="SQLite file of the ledger; made if missing."
+    )
     currencies: tuple[CurrencySetting, ...] = Field(
-        _DEFAULT,
+        default=_DEFAULT,
         min_length=1,
         description=(
             "JSON list of currencies: `id`, `books` (balances per book), `floor` (least balance of "
@@ -45,10 +47,13 @@ class WalletSettings(Settings):
         ),
     )
     most_commit_items: int = Field(
-        200, ge=1, le=10_000, description="How many calls one commit takes at most."
+        default=200, ge=1, le=10_000, description="How many calls one commit takes at most."
     )
     pulse_seconds: float = Field(
-        5.0, gt=0, le=3_600, description="How often sums and holds are looked at for the metrics."
+        default=5.0,
+        gt=0,
+        le=3_600,
+        description="How often sums and holds are looked at for the metrics.",
     )
 
     @field_validator("currencies")
