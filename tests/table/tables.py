@@ -166,6 +166,12 @@ class Drive:
         hand = self.table.state.in_play
         return hand.prompts().get(seat) if hand is not None else None
 
+    def prompt_ids(self) -> dict[int, str]:
+        """The open prompt of each seat that is asked."""
+        hand, number = self.table.state.in_play, self.table.state.hand_number
+        prompts = hand.prompts() if hand is not None else {}
+        return {seat: prompt_id(number, prompt.decision) for seat, prompt in prompts.items()}
+
     def act(self, seat: int, action: Action) -> list[Event]:
         """Answer the seat's open prompt."""
         prompt = self.prompt(seat)

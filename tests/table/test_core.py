@@ -79,6 +79,7 @@ def test_the_first_hand_begins_without_those_who_do_not_come():
 
 
 def test_a_table_to_which_nobody_comes_plays_one_hand_and_closes():
+    """An empty table never ended: field/pitfalls.md, Tables and streams."""
     drive = Drive.of(created(hands=8, stakes=[SILVER], holds=True))
     drive.play(passing)
     assert settled_hands(drive.events) == [1]
@@ -323,6 +324,38 @@ def test_a_seat_is_taken_back_once_with_the_id_it_was_told():
     assert not drive.table.state.seats[dealer].trustee
 
 
+def test_a_seat_that_nobody_attends_cannot_be_taken_back():
+    drive = playing()
+    seat = (drive.table.state.dealer + 1) % 4
+    away(drive, seat)
+    with pytest.raises(NotOffered):
+        drive.table.act(seat, "back-1", None)
+    drive.attend(seat)
+    # It was taken back by being attended; who then asks for it is told that it is.
+    assert drive.table.act(seat, "back-1", None) is True
+    away(drive, seat)
+    assert drive.table.act(seat, "back-1", None) is True
+    assert drive.settle() == []
+    assert drive.table.state.seats[seat].trustee
+
+
+def test_a_seat_taken_back_between_two_hands_has_three_turns_again():
+    drive = playing(Timing(claim_window_ms=0, between_hands_ms=5_000), hands=3)
+    dealer = drive.table.state.dealer
+
+    def absent(seat, prompt):
+        return None if seat == dealer else passing(seat, prompt)
+
+    drive.play(absent, until=lambda d: d.table.state.in_play is None)
+    assert drive.table.act(dealer, "back-1", None) is False
+    drive.pass_time(5_000)
+    assert of(play.HandStarted, drive.events)[1].run_outs == (0, 0, 0, 0)
+    first = len(drive.records)
+    drive.play(absent, until=lambda d: d.table.state.seats[dealer].trustee)
+    run_out = [e for e in of(play.TimedOut, drive.events[first:]) if e.seat == dealer]
+    assert len(run_out) >= 3
+
+
 def test_a_seat_that_nobody_attends_is_played_for_until_it_is_attended_again():
     drive = playing()
     dealer = drive.table.state.dealer
@@ -427,10 +460,10 @@ def test_time_in_which_no_evaluator_answers_counts_against_nobody():
     drive.pass_time(1_000)
     assert drive.table.questions()
     assert drive.pass_time(600_000) == []
-    assert drive.table.prompt_ids() == {}
+    assert drive.prompt_ids() == {}
     drive.answers = True
     drive.settle()
-    (turn,) = drive.table.prompt_ids().items()
+    (turn,) = drive.prompt_ids().items()
     assert drive.table.ms_left(*turn, drive.now_ms) == 600_000
     # 11 of its 30 seconds were gone.
     assert not of(play.HandEnded, drive.pass_time(18_999))

@@ -318,6 +318,31 @@ async def test_the_record_of_a_hand_checks_against_its_commitment(service):
         assert [d.tile for d in front] == [code(tile) for tile in wall[53 : 53 + len(front)]]
 
 
+async def test_no_two_tables_have_the_same_walls(service):
+    """The wall was predictable: field/pitfalls.md, Tables and streams."""
+    stub = service.stub("operator")
+    tables = [(await stub.CreateTable(request(f"r{n}"))).table for n in range(3)]
+    for table in tables:
+        await play_all(service, table.table_id)
+    records = [
+        (
+            await stub.GetHandRecord(
+                wire.GetHandRecordRequest(table_id=table.table_id, hand_number=1)
+            )
+        ).record
+        for table in tables
+    ]
+    assert len({table.commitment for table in tables}) == 3
+    assert len({tuple(record.wall) for record in records}) == 3
+    # Nor does a wall follow from what was told before the hand.
+    for table, record in zip(tables, records, strict=True):
+        tiles = rule_set("baishan_kele").wall_tiles
+        guess, _ = derive(
+            table.commitment, list(record.entropy), table.table_id, 1, tiles=tiles, dice=2
+        )
+        assert [code(tile) for tile in guess] != list(record.wall)
+
+
 # Who may see what.
 
 

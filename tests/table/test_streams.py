@@ -554,6 +554,18 @@ async def test_a_request_to_a_gateway_that_breaks_the_limits_ends_its_stream(ser
     gateway.end()
 
 
+async def test_a_gateway_that_falls_behind_is_closed(tmp_path):
+    async with world(tmp_path, most_behind_events=1) as service:
+        table_id = await make(service)
+        gateway = Gateway(service)
+        for name in PLAYERS:
+            gateway.add(name, table_id)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await gateway.run()
+        assert explain(caught.value).reason == "READER_TOO_SLOW"
+        gateway.end()
+
+
 async def test_a_gateway_hears_heartbeats_and_may_end_its_stream(tmp_path):
     async with world(tmp_path, heartbeat_seconds=0.02) as service:
         gateway = Gateway(service)

@@ -57,7 +57,7 @@ from .events import (
     TableClosed,
     TableCreated,
 )
-from .ids import BACK, prompt_id, read_prompt_id, trustee_id
+from .ids import BACK, read_prompt_id, read_trustee_id, trustee_id
 from .settlement import Settlement, settlement_of
 from .state import TableState
 
@@ -145,16 +145,9 @@ class Table:
         None stands for taking the seat back from the table, the only answer to its `trustee_id`.
         Raises StaleDecision or NotOffered.
         """
-        state = self.state.seats[seat]
-        if decision_id == trustee_id(state.trustee_times) and state.trustee_times:
-            if action is not None:
-                raise NotOffered(f"A seat that the table plays for is offered {BACK} alone.")
-            if not state.trustee:
-                return True
-            if self.state.closed:
-                raise StaleDecision(decision_id)
-            self._set_trustee(seat, False, "back")
-            return False
+        times = read_trustee_id(decision_id)
+        if times is not None:
+            return self._take_back(seat, times, action)
         place, hand = read_prompt_id(decision_id), self.state.hand
         if place is None or hand is None or place[0] != self.state.hand_number:
             raise StaleDecision(decision_id)
@@ -168,6 +161,19 @@ class Table:
             raise NotOffered(error.message) from error
         except rules_errors.ActionRefused as error:
             raise StaleDecision(decision_id) from error
+        return False
+
+    def _take_back(self, seat: int, times: int, action: Action | None) -> bool:
+        state = self.state.seats[seat]
+        if times > state.trustee_times or (times == state.trustee_times and self.state.closed):
+            raise StaleDecision(trustee_id(times))
+        if action is not None:
+            raise NotOffered(f"A seat that the table plays for is offered {BACK} alone.")
+        if times < state.trustee_times or not state.trustee:
+            return True
+        if not state.connected:
+            raise NotOffered("A seat that nobody attends is played for; attend it.")
+        self._set_trustee(seat, False, "back")
         return False
 
     def leave(self, seat: int, *, now: bool) -> None:
@@ -400,7 +406,7 @@ class Table:
             dice=dice,
             wall=wall,
             trustees=tuple(seat.trustee for seat in state.seats),
-            run_outs=state.hand.run_outs if state.hand is not None else (0, 0, 0, 0),
+            run_outs=tuple(seat.run_outs for seat in state.seats),
             drawn_hands_before=state.drawn_hands,
         )
         state.hand, events = Round.begin(setup)
@@ -430,11 +436,3 @@ class Table:
     def _tell(self, event: Event) -> None:
         self.state.note(event)
         self._told.append(event)
-
-    def prompt_ids(self) -> dict[int, str]:
-        """The open prompt of each seat that is asked."""
-        hand = self.state.in_play
-        if hand is None:
-            return {}
-        number = self.state.hand_number
-        return {seat: prompt_id(number, p.decision) for seat, p in hand.prompts().items()}

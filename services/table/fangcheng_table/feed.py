@@ -99,8 +99,11 @@ class Feed:
 
     def has_answered(self, seat: int, decision_id: str, action: wire.Action) -> bool:
         """Whether a seat has given this answer to this prompt, however long ago."""
-        for number in range(self.last(seat), 0, -1):
-            closed = self.event(seat, number).prompt_closed
+        wanted = decision_id.encode()
+        for body in reversed(self._bodies[seat]):
+            if wanted not in body:
+                continue
+            closed = wire.TableEvent.FromString(body).prompt_closed
             if closed.decision_id == decision_id:
                 return closed.why == "answered" and closed.action == action
         return False

@@ -12,6 +12,7 @@ import re
 BACK = "back"
 """The kind of action that takes a seat back."""
 
+_TRUSTEE = re.compile(r"back-([1-9]\d{0,5})", re.ASCII)
 _PROMPT = re.compile(r"([1-9]\d{0,5})-([1-9]\d{0,5})", re.ASCII)
 
 
@@ -24,6 +25,12 @@ def read_prompt_id(text: str) -> tuple[int, int] | None:
     """Hand number and decision; None for what is no prompt's id."""
     found = _PROMPT.fullmatch(text)
     return (int(found[1]), int(found[2])) if found else None
+
+
+def read_trustee_id(text: str) -> int | None:
+    """How often the table had begun to play for the seat; None for what is no such id."""
+    found = _TRUSTEE.fullmatch(text)
+    return int(found[1]) if found else None
 
 
 def trustee_id(times: int) -> str:

@@ -379,6 +379,8 @@ class LiveTable:
                 case play.HandEnded():
                     ending = type(event.end).__name__.lower()
                     metrics.hands.labels(self.state.created.rule_set, ending).inc()
+                case TableClosed(reason):
+                    self._around.log.info("table closed", table_id=self.table_id, reason=reason)
                 case play.TimedOut():
                     metrics.timed_out.inc()
                 case play.TrusteeSet():

@@ -41,6 +41,8 @@ class SeatState:
     trustee_reason: str = ""
     trustee_times: int = 0
     """How often the table has begun to play for it."""
+    run_outs: int = 0
+    """Turns in a row that it had let run out when the last hand ended."""
     leaving: Literal["", "after_hand", "now"] = ""
     entropy: bytes = b""
     standing: int = 0
@@ -141,6 +143,7 @@ class TableState:
                 seat = self.seats[number]
                 seat.trustee, seat.trustee_reason = on, reason if on else ""
                 seat.trustee_times += on
+                seat.run_outs *= on
             case play.HandEnded():
                 self._ended(event)
             case HandSettled():
@@ -153,8 +156,10 @@ class TableState:
                 pass
 
     def _ended(self, event: play.HandEnded) -> None:
-        for seat, units in zip(self.seats, event.score.net, strict=True):
+        run_outs = self.hand.run_outs if self.hand is not None else (0, 0, 0, 0)
+        for seat, units, times in zip(self.seats, event.score.net, run_outs, strict=True):
             seat.standing += units
+            seat.run_outs = times
         self.drawn_hands = self.drawn_hands + 1 if isinstance(event.end, Draw) else 0
         self.escaped = isinstance(event.end, Escape)
         self.settled = not self.created.stakes

@@ -100,7 +100,12 @@ class Tables:
             if made.request != body:
                 raise RequestIdReused(request.request_id)
             return await self.get(made.table_id), True
-        return self._play(LiveTable(records, self._around)), False
+        self._around.log.info(
+            "table created", table_id=made.table_id, rule_set=made.rule_set, hands=created.hands
+        )
+        # Somebody who lists tables may have come across it already.
+        found = self._live.get(made.table_id)
+        return found or self._play(LiveTable(records, self._around)), False
 
     async def get(self, table_id: str) -> LiveTable:
         """A table by its id, from memory or from the journal; raises `UnknownTable`."""
@@ -133,12 +138,17 @@ class Tables:
         more = len(found) > size
         found = found[:size]
         next_token = pages.page_token([found[-1].place], filters) if more else ""
-        return [await self._shown(one) for one in found], next_token
+        shown = [await self._shown(one) for one in found]
+        return [table for table in shown if table is not None], next_token
 
-    async def _shown(self, found: Found) -> wire.Table:
+    async def _shown(self, found: Found) -> wire.Table | None:
+        """A table of a list; None for one that cannot be read (`resume` has told of it)."""
         if found.summary is not None:
             return wire.Table.FromString(found.summary)
-        return await (await self.get(found.table_id)).shown()
+        try:
+            return await (await self.get(found.table_id)).shown()
+        except (UnknownEvent, RulesError):
+            return None
 
     async def record(self, table: LiveTable, hand_number: int) -> wire.HandRecord:
         """Everything about a finished hand; raises `UnknownHand` or `HandNotFinished`."""
