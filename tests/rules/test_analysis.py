@@ -41,9 +41,27 @@ def reading_text(reading: Reading) -> str:
     return " ".join("".join(map(name, tiles)) for tiles in reading.sets)
 
 
-def test_thirteen_tiles_have_waits_and_nothing_else() -> None:
+def test_thirteen_tiles_have_waits_and_the_kongs_that_could_be_claimed() -> None:
     analysis = analysed("444m678p5688s222z")
-    assert analysis == Analysis(waits=(Wait(from_name("4s"), 1), Wait(from_name("7s"), 1)))
+    assert analysis == Analysis(
+        waits=(Wait(from_name("4s"), 1), Wait(from_name("7s"), 1)),
+        claim_kongs=tuple(
+            # The kong opens the hand, which is worth nothing then.
+            KongChoice(
+                from_name(kong),
+                MeldKind.EXPOSED_KONG,
+                (Wait(from_name("4s"), 0), Wait(from_name("7s"), 0)),
+            )
+            for kong in ("4m", "2z")
+        ),
+    )
+    assert analysed("444m67p5688s2223z") == Analysis()
+
+
+def test_a_claimed_kong_may_leave_fewer_waits() -> None:
+    analysis = analysed("3334m567p888s111z")
+    left = {name(kong.tile): "".join(waits(kong.waits)) for kong in analysis.claim_kongs}
+    assert left == {"3m": "4m", "8s": "2m4m5m", "1z": "2m4m5m"}
 
 
 def test_a_wait_counts_the_fan_of_a_plain_discard_win() -> None:

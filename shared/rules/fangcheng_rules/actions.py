@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .analysis import Analysis
     from .scoring import FinishedHand, Score
 
-ActionKind = Literal["discard", "chi", "pong", "kong", "win", "pass", "piao"]
+ActionKind = Literal["discard", "chi", "pong", "kong", "win", "false_win", "pass", "piao"]
 PromptKind = Literal["piao", "turn", "claim", "dealt_out"]
 
 
@@ -22,7 +22,8 @@ class Action:
 
     kind: ActionKind
     tile: int | None = None
-    """Kind discarded, claimed, konged or won on; None for a pass and for piao."""
+    """Kind discarded, claimed, konged or won on (a whirlwind laid down: its lowest dragon); None
+    for a pass, for piao and for a false win."""
     tiles: tuple[int, ...] = ()
     """The two tiles from hand that make a chi, sorted; else empty."""
     declare: str = ""
@@ -30,10 +31,12 @@ class Action:
     amount: int = 0
     """Units of piao."""
     meld: MeldKind | None = None
-    """Which kind of kong."""
+    """Which kind of kong; a dragon added to a whirlwind is an added kong."""
 
 
 PASS = Action("pass")
+FALSE_WIN = Action("false_win")
+"""诈胡: to call a win without having one. It costs, and the decision stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class AnalyzeQuestion:
     number: int
     seat: int
     hand: Hand
+    flowers: tuple[int, ...] = ()
+    """The seat's flowers, in the order in which it laid them down."""
 
 
 @dataclass(frozen=True, slots=True)

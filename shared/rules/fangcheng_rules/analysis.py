@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from .hand import Hand
 from .kernels.bound import FoundReading, Kernels, bind, kinds_in
 from .kernels.facts import SEVEN_PAIRS, STANDARD, total_fan
 from .melds import Meld, MeldKind
-from .tiles import ORPHANS, Kind
+from .tiles import COPIES, DRAGONS, ORPHANS, Kind
 
 if TYPE_CHECKING:
     from .ruleset import Options, RuleSet
@@ -26,6 +27,21 @@ class Wait:
     least_fan: int
     """Fan that count against every loser when it is won on a discard, by the hand alone: nothing
     of the moment. 0 for a win of a fixed amount."""
+    least_units: int = 0
+    """Units that the discarder pays then; 0 where the rule set does not tell (`RuleSet.worth`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KongChoice:
+    """What a hand is after a kong, before its replacement."""
+
+    tile: Kind
+    """The kind of the four, the tile added, or the lowest dragon of a whirlwind laid down."""
+    kind: MeldKind
+    """`CONCEALED_KONG`; `ADDED_KONG`, to a pong or, a dragon, to a whirlwind; `WHIRLWIND`, laid
+    down; `EXPOSED_KONG`, of a discard."""
+    waits: tuple[Wait, ...] = ()
+    """Empty for a whirlwind laid down: fourteen tiles are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +54,8 @@ class DiscardChoice:
     """None unless progress was asked for."""
     useful: tuple[Kind, ...] = ()
     """The kinds that lower the shanten; empty unless progress was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class KongChoice:
-    """What fourteen tiles are after a kong, before its replacement."""
-
-    tile: Kind
-    kind: MeldKind
-    """`CONCEALED_KONG` or `ADDED_KONG`."""
-    waits: tuple[Wait, ...] = ()
+    claim_kongs: tuple[KongChoice, ...] = ()
+    """The exposed kongs that the thirteen could make of a discard, where they wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,36 +85,141 @@ class Analysis:
     """14 tiles: one for each kind in hand."""
     kongs: tuple[KongChoice, ...] = ()
     """14 tiles: one for each kong that could be laid down in the seat's own turn."""
+    claim_kongs: tuple[KongChoice, ...] = ()
+    """13 tiles that wait: the exposed kongs that they could make of a discard."""
     shanten: int | None = None
     """By shape alone: 0 waits, -1 is complete. None unless progress was asked for."""
     useful: tuple[Kind, ...] = ()
     """13 tiles: the kinds that lower the shanten; empty unless progress was asked for."""
 
 
-def analyze(rule_set: RuleSet, options: Options, hand: Hand, *, progress: bool = False) -> Analysis:
+def analyze(
+    rule_set: RuleSet,
+    options: Options,
+    hand: Hand,
+    *,
+    progress: bool = False,
+    flowers: tuple[Kind, ...] = (),
+) -> Analysis:
     """Analyse a hand of 13 or 14 tiles; with `progress`, shanten and useful tiles too.
 
     Legal waits are the kinds that complete a win by shape and conditions, whatever the moment,
-    without a kind of which the seat holds all four (rules page, "What a win needs").
+    without a kind of which the seat holds all four (rules page, "What a win needs"). `flowers`
+    are the seat's; they matter for what a wait is worth (`RuleSet.worth`).
     """
     kernels = bind(rule_set.hot)
     bits = rule_set.hot.pack_options(options)
+    worth = _Worth(rule_set, options, kernels, bits, flowers)
     if hand.size == 13:
-        waits = _waits(kernels, hand.concealed, hand.melds, bits)
+        waits = worth.waits(hand.concealed, hand.melds)
+        claim_kongs = worth.claim_kongs(hand.concealed, hand.melds) if waits else ()
         if not progress:
-            return Analysis(waits=waits)
+            return Analysis(waits=waits, claim_kongs=claim_kongs)
         shanten, useful = kernels.progress(hand.concealed, hand.melds)
-        return Analysis(waits=waits, shanten=shanten, useful=tuple(kinds_in(useful)))
+        return Analysis(
+            waits=waits,
+            claim_kongs=claim_kongs,
+            shanten=shanten,
+            useful=tuple(kinds_in(useful)),
+        )
 
     found = winning_readings(rule_set, options, hand.concealed, hand.melds)
     return Analysis(
         wins=bool(found),
         readings=tuple(reading for reading, _ in found),
         items=tuple(found[0][1].items()) if found else (),
-        discards=_discards(kernels, hand, bits, progress),
-        kongs=_kongs(kernels, hand, bits),
+        discards=worth.discards(hand, progress),
+        kongs=worth.kongs(hand),
         shanten=kernels.shanten(hand.concealed, hand.melds) if progress else None,
     )
+
+
+@cache
+def _not_waiting(kind: Kind) -> DiscardChoice:
+    """A discard that leaves no wait; made once, since each hand has a dozen of them."""
+    return DiscardChoice(kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Worth:
+    """The kernels of a rule set, and what its waits are worth with these options and flowers."""
+
+    rule_set: RuleSet
+    options: Options
+    kernels: Kernels
+    bits: int
+    flowers: tuple[Kind, ...]
+
+    def waits(self, concealed: tuple[Kind, ...], melds: tuple[Meld, ...]) -> tuple[Wait, ...]:
+        """The legal waits of thirteen tiles."""
+        found = self.kernels.waits(concealed, melds, self.bits)
+        worth = self.rule_set.worth
+        if worth is None or not found:
+            return tuple(
+                Wait(kind, sum(self.kernels.item_fan(items).values()))
+                for kind, items in found.items()
+            )
+        hand = Hand(concealed, melds)
+        return tuple(Wait(kind, *worth(self.options, hand, self.flowers, kind)) for kind in found)
+
+    def discards(self, hand: Hand, progress: bool) -> tuple[DiscardChoice, ...]:
+        """What fourteen tiles are after each discard."""
+        concealed, melds = hand.concealed, hand.melds
+        waiting = self.kernels.discards(concealed, melds, self.bits)
+        kinds = sorted({*concealed})
+        if not waiting and not progress:
+            return tuple(map(_not_waiting, kinds))
+        after = self.kernels.discard_progress(concealed, melds) if progress else {}
+        choices = []
+        for kind in kinds:
+            waits: tuple[Wait, ...] = ()
+            claim_kongs: tuple[KongChoice, ...] = ()
+            if kind in waiting:
+                rest = _without(concealed, kind, 1)
+                waits = self.waits(rest, melds)
+                claim_kongs = self.claim_kongs(rest, melds)
+            if progress:
+                shanten, useful = after[kind]
+                choices.append(
+                    DiscardChoice(kind, waits, shanten, tuple(kinds_in(useful)), claim_kongs)
+                )
+            else:
+                choices.append(DiscardChoice(kind, waits, claim_kongs=claim_kongs))
+        return tuple(choices)
+
+    def claim_kongs(
+        self, concealed: tuple[Kind, ...], melds: tuple[Meld, ...]
+    ) -> tuple[KongChoice, ...]:
+        """The exposed kongs that thirteen tiles could make of a discard."""
+        choices = []
+        for kind in sorted({*concealed}):
+            if concealed.count(kind) == 3:
+                laid = Meld(MeldKind.EXPOSED_KONG, (kind,) * 4)
+                waits = self.waits(_without(concealed, kind, 3), (*melds, laid))
+                choices.append(KongChoice(kind, laid.kind, waits))
+        return tuple(choices)
+
+    def kongs(self, hand: Hand) -> tuple[KongChoice, ...]:
+        """Any four alike in hand, any tile that fits a pong (rules page, "A turn").
+
+        And, where the rule set has the whirlwind, the three dragons, and any dragon added to them.
+        """
+        concealed, melds = hand.concealed, hand.melds
+        choices = []
+        has_whirlwind = any(meld.kind is MeldKind.WHIRLWIND for meld in melds)
+        if self.rule_set.whirlwind and not has_whirlwind and {*DRAGONS} <= {*concealed}:
+            choices.append(KongChoice(DRAGONS[0], MeldKind.WHIRLWIND))
+        for kind in sorted({*concealed}):
+            taker = next((meld for meld in melds if meld.takes(kind)), None)
+            if taker is not None:
+                laid = tuple(meld.plus(kind) if meld is taker else meld for meld in melds)
+                rest = _without(concealed, kind, 1)
+                choices.append(KongChoice(kind, MeldKind.ADDED_KONG, self.waits(rest, laid)))
+            elif concealed.count(kind) == COPIES:
+                laid = (*melds, Meld(MeldKind.CONCEALED_KONG, (kind,) * COPIES))
+                rest = _without(concealed, kind, COPIES)
+                choices.append(KongChoice(kind, MeldKind.CONCEALED_KONG, self.waits(rest, laid)))
+        return tuple(choices)
 
 
 def winning_readings(
@@ -139,50 +252,6 @@ def _worth(reading: FoundReading) -> tuple[int, int]:
     return total_fan(reading.items), reading.triplets.bit_count()
 
 
-def _waits(
-    kernels: Kernels, concealed: tuple[Kind, ...], melds: tuple[Meld, ...], bits: int
-) -> tuple[Wait, ...]:
-    return tuple(
-        Wait(kind, sum(kernels.item_fan(items).values()))
-        for kind, items in kernels.waits(concealed, melds, bits).items()
-    )
-
-
-def _discards(kernels: Kernels, hand: Hand, bits: int, progress: bool) -> tuple[DiscardChoice, ...]:
-    waiting = kernels.discards(hand.concealed, hand.melds, bits)
-    after = kernels.discard_progress(hand.concealed, hand.melds) if progress else {}
-    choices = []
-    for kind in sorted({*hand.concealed}):
-        waits: tuple[Wait, ...] = ()
-        if kind in waiting:
-            waits = _waits(kernels, _without(hand.concealed, kind, 1), hand.melds, bits)
-        if progress:
-            shanten, useful = after[kind]
-            choices.append(DiscardChoice(kind, waits, shanten, tuple(kinds_in(useful))))
-        else:
-            choices.append(DiscardChoice(kind, waits))
-    return tuple(choices)
-
-
-def _kongs(kernels: Kernels, hand: Hand, bits: int) -> tuple[KongChoice, ...]:
-    """Any four alike in hand, and any tile that fits a pong (rules page, "A turn")."""
-    choices = []
-    ponged = {meld.first: meld for meld in hand.melds if meld.kind is MeldKind.PONG}
-    for kind in sorted({*hand.concealed}):
-        if kind in ponged:
-            laid = Meld(MeldKind.ADDED_KONG, (kind,) * 4)
-            melds = tuple(laid if meld is ponged[kind] else meld for meld in hand.melds)
-            rest = _without(hand.concealed, kind, 1)
-        elif hand.concealed.count(kind) == 4:
-            laid = Meld(MeldKind.CONCEALED_KONG, (kind,) * 4)
-            melds = (*hand.melds, laid)
-            rest = _without(hand.concealed, kind, 4)
-        else:
-            continue
-        choices.append(KongChoice(kind, laid.kind, _waits(kernels, rest, melds, bits)))
-    return tuple(choices)
-
-
 def _without(tiles: tuple[Kind, ...], kind: Kind, copies: int) -> tuple[Kind, ...]:
     place = tiles.index(kind)
     return tiles[:place] + tiles[place + copies :]
@@ -196,13 +265,16 @@ def _reading(found: FoundReading, concealed: Sequence[Kind], melds: tuple[Meld, 
     if found.shape != STANDARD:
         singles = tuple((kind,) for kind in ORPHANS if kind != found.pair)
         return Reading("thirteen_orphans", (*singles, pair))
-    triplets, sequences = found.triplets, found.sequences
+    triplets, sequences, runs = found.triplets, found.sequences, found.runs
     for meld in melds:
         if meld.kind is MeldKind.CHI:
             sequences -= 1 << _field(meld.first)
+        elif meld.kind is MeldKind.WHIRLWIND:
+            runs -= 1
         else:
             triplets &= ~(1 << meld.first)
-    sets = [(kind,) * 3 for kind in kinds_in(triplets)]
+    sets: list[tuple[Kind, ...]] = [(kind,) * 3 for kind in kinds_in(triplets)]
+    sets += [tuple(DRAGONS)] * runs
     for kind in range(25):
         if kind % 9 < 7:
             times = sequences >> _field(kind) & 7

@@ -15,9 +15,10 @@ from .actions import Action, PromptKind, TrusteeReason
 from .analysis import Analysis
 from .melds import Meld, MeldKind
 from .ruleset import OptionValue
-from .scoring import Dissolved, Draw, Escape, Score, Win
+from .scoring import Dissolved, Draw, EightFlowers, End, Escape, Score, Win
 
-DrawOrigin = Literal["front", "back", "dealt_out"]
+DrawOrigin = Literal["front", "back", "flower", "dealt_out"]
+"""From the front; from the back for a kong, from the back for a flower; dealt out (分张)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,26 @@ class Drew:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowerLaid:
+    """A seat laid a flower down, seen by all; its replacement is drawn next."""
+
+    seat: int
+    tile: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreasureTurned:
+    """A tile on the wall was turned up, seen by all: its kind is the treasure from now on.
+
+    Both None: there is no treasure any more.
+    """
+
+    index: int | None
+    """Place in the wall."""
+    tile: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Discarded:
     """A discard; it opens the claim window."""
 
@@ -127,11 +148,13 @@ class Discarded:
     tile: int
     declared: str
     """What was declared with this discard, or ''."""
+    shown: tuple[int, ...] = ()
+    """The seat's concealed tiles, if the declaration shows them to all (明楼)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A chi, pong or exposed kong of the last discard."""
+    """A chi, pong or exposed kong of the last discard; a pong of a dragon that was robbed."""
 
     seat: int
     meld: Meld
@@ -141,7 +164,7 @@ class Called:
 class KongDeclared:
     """A kong in the seat's own turn. An added kong opens the claim window.
 
-    A concealed kong's tile is seen by its seat alone.
+    A concealed kong's tile is seen by its seat alone. A whirlwind stands for its lowest dragon.
     """
 
     seat: int
@@ -152,7 +175,7 @@ class KongDeclared:
 
 @dataclass(frozen=True, slots=True)
 class KongDone:
-    """The kong just declared stands; its replacement is drawn next."""
+    """The kong just declared stands; its replacement is drawn next (a whirlwind needs none)."""
 
     seat: int
     tile: int
@@ -161,10 +184,18 @@ class KongDone:
 
 @dataclass(frozen=True, slots=True)
 class KongRobbed:
-    """The added kong never happened: the pong stays, the tile is the winner's."""
+    """The added kong never happened: what it was added to stays, the tile is the robber's."""
 
     seat: int
     tile: int
+
+
+@dataclass(frozen=True, slots=True)
+class FalseWinCalled:
+    """诈胡: a seat called a win that it does not have, seen by all. Its decision stays open."""
+
+    seat: int
+    decision: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +223,14 @@ class WinTaken:
 class PlayEnded:
     """The hand ended without a win."""
 
-    end: Draw | Escape | Dissolved
+    end: Draw | Escape | Dissolved | EightFlowers
 
 
 @dataclass(frozen=True, slots=True)
 class HandEnded:
     """The last event: all hands are shown, and what is paid."""
 
-    end: Win | Draw | Escape | Dissolved
+    end: End
     hands: tuple[tuple[int, ...], ...]
     """Concealed tiles of each seat without the winning tile; empty before the deal."""
     melds: tuple[tuple[Meld, ...], ...]
@@ -217,11 +248,14 @@ Event = (
     | Dealt
     | AnalysisKept
     | Drew
+    | FlowerLaid
+    | TreasureTurned
     | Discarded
     | Called
     | KongDeclared
     | KongDone
     | KongRobbed
+    | FalseWinCalled
     | WindowClosed
     | LeaveNoted
     | WinTaken

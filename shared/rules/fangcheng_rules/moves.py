@@ -9,11 +9,23 @@ from __future__ import annotations
 from functools import cache
 from typing import Protocol
 
-from .actions import PASS, Action
-from .analysis import Analysis
-from .melds import MeldKind
-from .ruleset import Options, RuleSet, SeatInPlay, WallCount
+from .actions import FALSE_WIN, PASS, Action
+from .analysis import Analysis, KongChoice, Wait
+from .melds import Meld, MeldKind
+from .ruleset import RuleSet, SeatInPlay, TableInPlay
 from .tiles import is_suited, rank
+
+
+class TableInTurn(TableInPlay, Protocol):
+    """The table as it stands in a turn."""
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """The rule set that is played."""
+
+    @property
+    def origin(self) -> str:
+        """Where the drawn tile of this turn came from, or 'deal'; '' after a claim."""
 
 
 class SeatInTurn(SeatInPlay, Protocol):
@@ -23,6 +35,10 @@ class SeatInTurn(SeatInPlay, Protocol):
     def analysis(self) -> Analysis | None:
         """The evaluator's answer for this turn."""
 
+    @property
+    def claim_kongs(self) -> tuple[KongChoice, ...]:
+        """The exposed kongs that its thirteen tiles could make of a discard, where they wait."""
+
 
 @cache
 def discard(tile: int, declare: str = "") -> Action:
@@ -30,90 +46,150 @@ def discard(tile: int, declare: str = "") -> Action:
     return Action("discard", tile, declare=declare)
 
 
-def turn_actions(
-    rules: RuleSet, options: Options, seat: SeatInTurn, wall: WallCount
-) -> tuple[Action, ...]:
+@cache
+def claimed_meld(action: Action, source: int, treasure: bool = False) -> Meld:
+    """The meld that a claim of a discard makes; `treasure`: of what is the treasure now."""
+    tile = action.tile if action.tile is not None else -1
+    match action.kind:
+        case "chi":
+            return Meld(MeldKind.CHI, (*action.tiles, tile), source, tile)
+        case "pong":
+            return Meld(MeldKind.PONG, (tile,) * 3, source, tile, treasure)
+        case _:
+            return Meld(MeldKind.EXPOSED_KONG, (tile,) * 4, source, tile)
+
+
+def turn_actions(table: TableInTurn, seat: SeatInTurn) -> tuple[Action, ...]:
     """What a seat may do in its own turn: after a draw win, kong or discard.
 
     After its own chi or pong it discards and never wins. A seat that has declared is locked: it
     is offered its wins and kongs, and to pass them (the table then discards the drawn tile);
-    empty when there are none.
+    empty when there are none. A kong that must be made stands in for the discards.
     """
-    analysis = seat.analysis
-    if analysis is None:
-        raise ValueError("nothing is known of the hand yet")
-    calls = rules.calls
-    after_draw = seat.drawn is not None
+    calls = table.rule_set.calls
     actions: list[Action] = []
-    if may_win_by_draw(rules, options, seat):
+    if may_win_by_draw(table, seat):
         actions.append(Action("win", seat.drawn))
-    if (after_draw or calls.kongs_after_claim) and analysis.kongs and rules.wall.may_kong(wall):
-        for kong in analysis.kongs:
-            if calls.may_kong(options, seat, kong.kind, kong.tile, kong.waits):
-                declares = calls.declarations(options, seat, kong.waits, kong.kind)
-                actions += [
-                    Action("kong", kong.tile, declare=declare, meld=kong.kind)
-                    for declare in ("", *declares)
-                ]
+    elif calls.false_wins(table.options):
+        actions.append(FALSE_WIN)
+    must_kong = False
+    for kong in permitted_kongs(table, seat):
+        declares = calls.declarations(table, seat, kong.waits, kong.kind)
+        actions += [
+            Action("kong", kong.tile, declare=declare, meld=kong.kind)
+            for declare in ("", *declares)
+        ]
+        must_kong = must_kong or calls.must_kong(table, seat, kong)
     if seat.declared:
         return (*actions, PASS) if actions else ()
-    for choice in analysis.discards:
-        if calls.may_discard(options, seat, choice.tile):
+    if must_kong:
+        return tuple(actions)
+    permitted = permitted_discards(table, seat)
+    for choice in _analysis(seat).discards:
+        if choice.tile in permitted:
             actions.append(discard(choice.tile))
             if choice.waits:  # nothing is declared that does not wait
-                declares = calls.declarations(options, seat, choice.waits, None)
+                declares = calls.declarations(table, seat, choice.waits, None)
                 actions += [discard(choice.tile, declare) for declare in declares]
     return tuple(actions)
 
 
+def permitted_kongs(table: TableInTurn, seat: SeatInTurn) -> list[KongChoice]:
+    """The kongs that a seat may make now in its own turn."""
+    rules = table.rule_set
+    kongs = _analysis(seat).kongs
+    if not kongs or not (table.origin or rules.calls.kongs_after_claim):
+        return []
+    is_replaced = rules.wall.may_kong(table.wall_count)
+    return [
+        kong
+        for kong in kongs
+        # A whirlwind laid down needs no replacement.
+        if (is_replaced or kong.kind is MeldKind.WHIRLWIND)
+        and rules.calls.may_kong(table, seat, kong)
+    ]
+
+
+def permitted_discards(table: TableInTurn, seat: SeatInTurn) -> list[int]:
+    """The kinds that a seat may discard now; all that it holds where it could discard none."""
+    held = list(dict.fromkeys(seat.concealed))
+    may_discard = table.rule_set.calls.may_discard
+    return [tile for tile in held if may_discard(table, seat, tile)] or held
+
+
 def claim_actions(
-    rules: RuleSet,
-    options: Options,
-    seat: SeatInPlay,
-    tile: int,
-    is_next: bool,
-    wall: WallCount,
+    table: TableInTurn, seat: SeatInTurn, tile: int, source: int
 ) -> tuple[Action, ...]:
-    """What a seat may do with another's discard; `is_next`: its turn would be next (下家).
+    """What a seat may do with another's discard; chi is for the seat after it alone (下家).
 
     Empty when it can only pass. The strongest claim stands first.
     """
-    calls = rules.calls
+    rules, calls = table.rule_set, table.rule_set.calls
     actions: list[Action] = []
-    if _waits_on(seat, tile) and calls.may_win(options, seat, tile, "discard"):
+    claims: list[Action] = []
+    if waits_on(seat, tile) and calls.may_win(table, seat, tile, "discard"):
         actions.append(Action("win", tile))
     alike = seat.concealed.count(tile)
-    if (
-        alike == 3
-        and calls.may_claim(options, seat, MeldKind.EXPOSED_KONG)
-        and rules.wall.may_kong(wall)
-    ):
-        actions.append(Action("kong", tile, meld=MeldKind.EXPOSED_KONG))
-    if alike >= 2 and calls.may_claim(options, seat, MeldKind.PONG):
+    if alike == 3 and rules.wall.may_kong(table.wall_count):
+        claims.append(Action("kong", tile, meld=MeldKind.EXPOSED_KONG))
+    if alike >= 2:
+        claims.append(Action("pong", tile))
+    if (source + 1) % 4 == seat.number and is_suited(tile):
+        claims += [Action("chi", tile, pair) for pair in _chi_pairs(seat, tile)]
+    for claim in claims:
+        waits: tuple[Wait, ...] = ()
+        if claim.kind == "kong":
+            waits = next((kong.waits for kong in seat.claim_kongs if kong.tile == tile), ())
+        if calls.may_claim(table, seat, claimed_meld(claim, source), waits):
+            actions.append(claim)
+    return _or_pass(table, actions)
+
+
+def rob_actions(table: TableInTurn, seat: SeatInTurn, tile: int) -> tuple[Action, ...]:
+    """What a seat may do with the tile of another's added kong; empty: nothing.
+
+    It may win (抢杠). Of a dragon added to a whirlwind it may hold two, and pong it (抢碰).
+    """
+    calls = table.rule_set.calls
+    actions: list[Action] = []
+    if waits_on(seat, tile) and calls.may_win(table, seat, tile, "rob_kong"):
+        actions.append(Action("win", tile))
+    if seat.concealed.count(tile) >= 2:
         actions.append(Action("pong", tile))
-    if is_next and is_suited(tile) and calls.may_claim(options, seat, MeldKind.CHI):
-        actions += [Action("chi", tile, pair) for pair in _chi_pairs(seat, tile)]
-    return (*actions, PASS) if actions else ()
+    return _or_pass(table, actions)
 
 
-def rob_actions(
-    rules: RuleSet, options: Options, seat: SeatInPlay, tile: int
-) -> tuple[Action, ...]:
-    """What a seat may do with the tile of another's added kong (抢杠); empty: nothing."""
-    if _waits_on(seat, tile) and rules.calls.may_win(options, seat, tile, "rob_kong"):
-        return (Action("win", tile), PASS)
-    return ()
+def _or_pass(table: TableInTurn, actions: list[Action]) -> tuple[Action, ...]:
+    if not actions:
+        return ()
+    if actions[0].kind != "win" and table.rule_set.calls.false_wins(table.options):
+        actions.append(FALSE_WIN)
+    return (*actions, PASS)
 
 
-def may_win_by_draw(rules: RuleSet, options: Options, seat: SeatInTurn) -> bool:
+def may_win_by_draw(table: TableInTurn, seat: SeatInTurn) -> bool:
     """Whether a seat may win on the tile that it has just drawn."""
-    if seat.drawn is None or seat.analysis is None or not seat.analysis.wins:
+    if seat.drawn is None or seat.analysis is None:
         return False
-    return rules.calls.may_win(options, seat, seat.drawn, "self_draw")
+    if not seat.analysis.wins and not draws_treasure(table, seat):
+        return False
+    return table.rule_set.calls.may_win(table, seat, seat.drawn, "self_draw")
 
 
-def _waits_on(seat: SeatInPlay, tile: int) -> bool:
+def draws_treasure(table: TableInTurn, seat: SeatInTurn) -> bool:
+    """摸宝: the seat waits, and drew the treasure; the tiles dealt win only as they are."""
+    return seat.drawn == table.treasure and table.origin != "deal" and bool(seat.waits)
+
+
+def waits_on(seat: SeatInPlay, tile: int) -> bool:
+    """Whether the tile is a legal wait of the seat's thirteen tiles."""
     return any(wait.tile == tile for wait in seat.waits)
+
+
+def _analysis(seat: SeatInTurn) -> Analysis:
+    if seat.analysis is None:
+        raise ValueError("nothing is known of the hand yet")
+    return seat.analysis
 
 
 def _chi_pairs(seat: SeatInPlay, tile: int) -> list[tuple[int, int]]:

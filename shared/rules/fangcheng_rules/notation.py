@@ -22,7 +22,17 @@ from typing import Final
 from .errors import InvalidNotation
 from .hand import Hand
 from .melds import Meld, MeldKind
-from .tiles import FIRST_OF_SUIT, NAMES_ZH, RANKS_OF_SUIT, SUITS, Kind, is_suited, rank, suit
+from .tiles import (
+    DRAGONS,
+    FIRST_OF_SUIT,
+    NAMES_ZH,
+    RANKS_OF_SUIT,
+    SUITS,
+    Kind,
+    is_suited,
+    rank,
+    suit,
+)
 
 GLYPHS: Final[tuple[str, ...]] = (
     *(chr(0x1F007 + i) for i in range(9)),  # characters
@@ -134,8 +144,10 @@ def _parse_meld(square: str, round_: str) -> Meld:
     if round_:
         return Meld(MeldKind.CONCEALED_KONG, parse_tiles(round_))
     tiles = parse_tiles(square.replace("+", ""))
-    if len(tiles) == 4:
+    if len(tiles) == 4 and len(set(tiles)) == 1:
         return Meld(MeldKind.ADDED_KONG if "+" in square else MeldKind.EXPOSED_KONG, tiles)
+    if set(tiles) == set(DRAGONS):
+        return Meld(MeldKind.WHIRLWIND, tiles)
     alike = len(set(tiles)) == 1
     return Meld(MeldKind.PONG if alike else MeldKind.CHI, tiles)
 

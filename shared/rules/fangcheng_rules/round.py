@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from .actions import (
+    FALSE_WIN,
     Action,
     Analysed,
     AnalyzeQuestion,
@@ -59,6 +60,8 @@ from .events import (
     DrawOrigin,
     Drew,
     Event,
+    FalseWinCalled,
+    FlowerLaid,
     HandEnded,
     HandStarted,
     KongDeclared,
@@ -68,24 +71,26 @@ from .events import (
     PiaoShown,
     PlayEnded,
     TimedOut,
+    TreasureTurned,
     TrusteeSet,
     WindowClosed,
     WinTaken,
     Withdrawn,
 )
 from .hand import Hand
-from .melds import Meld, MeldKind
-from .moves import may_win_by_draw
+from .melds import MeldKind
+from .moves import claimed_meld, may_win_by_draw, permitted_discards, permitted_kongs
 from .ruleset import OptionValue
 from .rulesets import rule_set
-from .scoring import SEATS, Dissolved, Draw, Escape, Score, Win
+from .scoring import SEATS, Dissolved, Draw, EightFlowers, Escape, Score, Win
 from .state import KONG_KINDS, Claimable, RoundState
+from .tiles import PLAY_KINDS
 from .wall import DEALT, dealt_indices
 
 TURNS_RUN_OUT_TO_TRUSTEE = 3
 """Turns in a row that run out before the table plays for the seat (rules/README)."""
 
-_RANK = {"win": 3, "kong": 2, "pong": 2, "chi": 1, "pass": 0}
+_RANK = {"win": 3, "kong": 2, "pong": 2, "chi": 1, "false_win": 0, "pass": 0}
 """Precedence of claims."""
 
 
@@ -159,7 +164,8 @@ class Round(RoundState):
         if self.score_question is not None:
             return (ScoreQuestion(self.score_question, self.finished),)
         return tuple(
-            AnalyzeQuestion(number, seat, self._hand(seat)) for number, seat in self.pending.items()
+            AnalyzeQuestion(number, seat, self._hand(seat), tuple(self.seats[seat].flowers))
+            for number, seat in self.pending.items()
         )
 
     def prompts(self) -> dict[int, Prompt]:
@@ -220,12 +226,19 @@ class Round(RoundState):
         """What happens now by itself; empty when something from outside is needed."""
         if self.to_ask:
             return [self._ask(next(iter(self.to_ask)))]
+        if self.stage in ("asking", "replace") and self.treasure_is_spent:
+            # What was claimed or laid down now lies face up; before any replacement is drawn.
+            return [self._turn_up()]
         match self.stage:
             case "piao":
                 if all(seat.piao is not None for seat in self.seats):
                     return [PiaoShown(tuple(seat.piao or 0 for seat in self.seats))]
             case "deal":
                 return [self._deal()]
+            case "flowers":
+                return self._lay_flowers()
+            case "treasure":
+                return [self._turn_up()]
             case "turn":
                 if self.seats[self.turn].prompt is None:
                     return self._played_by_table(self.turn)
@@ -259,23 +272,61 @@ class Round(RoundState):
 
     def _draw(self, seat: int, origin: DrawOrigin) -> Drew:
         wall = self.wall_count
-        index = self.rule_set.wall.replacement(wall) if origin == "back" else wall.front
+        is_front = origin not in ("back", "flower")
+        index = wall.front if is_front else self.rule_set.wall.replacement(wall)
         return Drew(seat, self.wall[index], origin)
+
+    def _lay_flowers(self) -> list[Event]:
+        """A flower is laid down and replaced at once, again until the tile is none."""
+        if self.replacing is not None:
+            number = self.replacing[0]
+            enough = self.rule_set.flowers_win
+            if enough and len(self.seats[number].flowers) >= enough:
+                return [PlayEnded(EightFlowers(number))]
+            if self.rule_set.wall.drawable(self.wall_count) <= 0:
+                return [PlayEnded(Draw())]
+            return [self._draw(number, "flower")]
+        # After the deal each seat in turn order, from the dealer, until no hand holds one.
+        for step in SEATS:
+            seat = self.seats[(self.dealer + step) % 4]
+            for tile in seat.concealed:
+                if tile >= PLAY_KINDS:
+                    return [FlowerLaid(seat.number, tile)]
+        return []
+
+    def _turn_up(self) -> TreasureTurned:
+        """The next treasure, the first one after the deal."""
+        turn_up = self.rule_set.turn_up
+        index = turn_up(self.options, self.wall_count) if turn_up else None
+        return TreasureTurned(index, None if index is None else self.wall[index])
 
     # A turn.
 
     def _played_by_table(self, number: int) -> list[Event]:
         """A turn played by the table: for a trustee, a locked seat, a turn that ran out."""
         seat = self.seats[number]
-        if seat.declared and may_win_by_draw(self.rule_set, self.options, seat):
+        if seat.declared and may_win_by_draw(self, seat):
             return [self._self_draw(number)]
-        permitted = [
-            tile
-            for tile in seat.concealed
-            if self.rule_set.calls.may_discard(self.options, seat, tile)
-        ]
+        for kong in permitted_kongs(self, seat):
+            if self.rule_set.calls.must_kong(self, seat, kong):
+                return self._kong(number, kong.tile, kong.kind, "")
+        permitted = permitted_discards(self, seat)
         tile = seat.drawn if seat.drawn in permitted else permitted[-1]
-        return [Discarded(number, tile, "")]
+        return [self._discard(number, tile, "")]
+
+    def _discard(self, number: int, tile: int, declared: str) -> Discarded:
+        shown: tuple[int, ...] = ()
+        if declared in self.rule_set.calls.shown:
+            kept = list(self.seats[number].concealed)
+            kept.remove(tile)
+            shown = tuple(kept)
+        return Discarded(number, tile, declared, shown)
+
+    def _kong(self, number: int, tile: int, kind: MeldKind, declared: str) -> list[Event]:
+        told = KongDeclared(number, tile, kind, declared)
+        if kind is MeldKind.ADDED_KONG:
+            return [told]  # it can be robbed
+        return [told, KongDone(number, tile, kind)]
 
     def _acted(self, number: int, action: Action) -> list[Event]:
         """What a seat's action in its own turn brings about."""
@@ -284,15 +335,12 @@ class Round(RoundState):
                 return [self._self_draw(number)]
             case "kong":
                 kind, tile = cast(MeldKind, action.meld), cast(int, action.tile)
-                declared = KongDeclared(number, tile, kind, action.declare)
-                if kind is MeldKind.CONCEALED_KONG:
-                    return [declared, KongDone(number, tile, kind)]
-                return [declared]
+                return self._kong(number, tile, kind, action.declare)
             case "pass":
                 # A locked seat discards what it drew.
-                return [Discarded(number, cast(int, self.seats[number].drawn), "")]
+                return [self._discard(number, cast(int, self.seats[number].drawn), "")]
             case _:
-                return [Discarded(number, cast(int, action.tile), action.declare)]
+                return [self._discard(number, cast(int, action.tile), action.declare)]
 
     def _self_draw(self, number: int) -> WinTaken:
         kong = self.last_kong
@@ -304,7 +352,19 @@ class Round(RoundState):
                 after_kong=KONG_KINDS[kong.kind] if kong else None,
                 kong_source=kong.source if kong else None,
                 on_deal=self.origin == "deal",
+                after_flower=self.after_flower,
+                first_round=self._first_round((number,)),
             )
+        )
+
+    def _first_round(self, winners: tuple[int, ...]) -> tuple[int, ...]:
+        """地和: winners, not the dealer, before any meld and before their own first discard."""
+        if any(seat.melds for seat in self.seats):
+            return ()
+        return tuple(
+            number
+            for number in winners
+            if number != self.dealer and self.seats[number].first_discard is None
         )
 
     # Claims.
@@ -324,12 +384,17 @@ class Round(RoundState):
         if best is not None and self.claims[best].kind == "win":
             robbed = [KongRobbed(table.seat, table.tile)] if table.is_kong else []
             return [*withdrawn, *robbed, self._claimed_win(table, best, order)]
-        if table.is_kong:
+        if table.is_kong and (best is None or self.leavers):
             return [*withdrawn, KongDone(table.seat, table.tile, MeldKind.ADDED_KONG)]
         if self.leavers:
             return [*withdrawn, PlayEnded(Escape(self._first_leaver()))]
         if best is not None:
-            return [*withdrawn, Called(best, _meld(self.claims[best], table))]
+            robbed = [KongRobbed(table.seat, table.tile)] if table.is_kong else []
+            is_treasure = self.claims[best].kind == "pong" and table.tile == self.treasure
+            meld = claimed_meld(self.claims[best], table.seat, is_treasure)
+            return [*withdrawn, *robbed, Called(best, meld)]
+        if self.treasure_is_spent:
+            return [*withdrawn, self._turn_up()]
         return [*withdrawn, *self._next_draw((table.seat + 1) % 4)]
 
     def _best_claim(self, order: list[int]) -> int | None:
@@ -347,13 +412,13 @@ class Round(RoundState):
         if best is None:
             return True
         given = _RANK[self.claims[best].kind]
-        if could == given == _RANK["win"] and self.rule_set.calls.several_winners:
+        if could == given == _RANK["win"] and self._several_win:
             return True
         return (could, -order.index(seat)) > (given, -order.index(best))
 
     def _claimed_win(self, table: Claimable, best: int, order: list[int]) -> WinTaken:
         winners = [best]
-        if self.rule_set.calls.several_winners:
+        if self._several_win:
             winners = [s for s in order if s in self.claims and self.claims[s].kind == "win"]
         return WinTaken(
             Win(
@@ -362,8 +427,13 @@ class Round(RoundState):
                 by="rob_kong" if table.is_kong else "discard",
                 source=table.seat,
                 discard_after_kong=table.after_kong,
+                first_round=self._first_round(tuple(winners)),
             )
         )
+
+    @property
+    def _several_win(self) -> bool:
+        return self.rule_set.calls.several_winners(self.options)
 
     # The end of the wall.
 
@@ -409,6 +479,8 @@ class Round(RoundState):
         if command.seat not in SEATS:
             raise WrongSeat("NO_SUCH_SEAT", f"there is no seat {command.seat}", "seat")
         seat = self.seats[command.seat]
+        if command.action == FALSE_WIN and command.decision == seat.false_win > 0:
+            raise AlreadyAnswered("ALREADY_ANSWERED", "this answer has been taken", "decision")
         before = seat.answers.get(command.decision)
         if before == command.action:
             raise AlreadyAnswered("ALREADY_ANSWERED", "this answer has been taken", "decision")
@@ -422,6 +494,8 @@ class Round(RoundState):
             raise StaleDecision("STALE_DECISION", "no such decision is open", "decision")
         if command.action not in seat.prompt.actions:
             raise NotOffered("NOT_OFFERED", "this action is not among those offered", "action")
+        if command.action == FALSE_WIN:
+            return [FalseWinCalled(command.seat, command.decision)]
         answered = Answered(command.seat, command.decision, command.action)
         if seat.prompt.kind == "turn":
             return [answered, *self._acted(command.seat, command.action)]
@@ -520,17 +594,6 @@ class Round(RoundState):
 
     def _withdraw_all(self) -> list[Event]:
         return [Withdrawn(seat, prompt.decision) for seat, prompt in self.prompts().items()]
-
-
-def _meld(action: Action, table: Claimable) -> Meld:
-    tile = table.tile
-    match action.kind:
-        case "chi":
-            return Meld(MeldKind.CHI, (*action.tiles, tile), table.seat, tile)
-        case "pong":
-            return Meld(MeldKind.PONG, (tile,) * 3, table.seat, tile)
-        case _:
-            return Meld(MeldKind.EXPOSED_KONG, (tile,) * 4, table.seat, tile)
 
 
 _COMMANDS: dict[type[Command], Any] = {

@@ -16,7 +16,8 @@ from .kernels.facts import Hot
 from .melds import Meld, MeldKind
 
 if TYPE_CHECKING:
-    from .analysis import Wait
+    from .analysis import KongChoice, Wait
+    from .hand import Hand
     from .scoring import FinishedHand, Score
 
 OptionValue = bool | int | str
@@ -105,11 +106,12 @@ class WallCount:
     front: int
     """Index of the next tile drawn from the front."""
     replacements: int
-    """Tiles taken from the back."""
+    """Tiles taken from the back, for kongs and for flowers."""
     kongs: int
     """Kongs made and not robbed."""
     turned: tuple[int, ...] = ()
-    """Indices of tiles turned up on the wall (Baicheng's treasure), newest last."""
+    """Places of the tiles turned up on the wall (the treasures), newest last. None of them is
+    ever drawn; those that were taken from the back when one was turned up lie behind it."""
 
     @property
     def left(self) -> int:
@@ -129,7 +131,8 @@ class WallPolicy:
     drawable: Callable[[WallCount], int]
     """How many tiles can still be drawn, those that will be dealt out included."""
     may_kong: Callable[[WallCount], bool]
-    """Whether a kong can be made now, its replacement included."""
+    """Whether a kong can be made now, its replacement included. A flower is replaced while a tile
+    is drawable."""
     dealt_out: int = 0
     """How many of the last drawable tiles are dealt out, one to each seat (分张): 4 or 0."""
     replacement: Callable[[WallCount], int] = last_tile_first
@@ -139,12 +142,20 @@ class SeatInPlay(Protocol):
     """What permitted calls may look at: one seat in the middle of a hand."""
 
     @property
+    def number(self) -> int:
+        """Which seat it is, 0 to 3."""
+
+    @property
     def concealed(self) -> Sequence[int]:
         """Concealed tiles, sorted, the drawn one among them."""
 
     @property
     def melds(self) -> Sequence[Meld]:
         """Melds in the order in which they were laid down."""
+
+    @property
+    def flowers(self) -> Sequence[int]:
+        """Flowers in the order in which they were laid down."""
 
     @property
     def is_open(self) -> bool:
@@ -170,33 +181,96 @@ class SeatInPlay(Protocol):
     def spoilt(self) -> bool:
         """A kong spoilt the declared wait: dead for the hand."""
 
+    @property
+    def first_discard(self) -> int | None:
+        """Its first discard in this hand; None: it has not discarded yet."""
 
-def _always(options: Options, seat: SeatInPlay, tile: int) -> bool:
+    @property
+    def turn_claim(self) -> Meld | None:
+        """The claim with which its turn began, until it acts anew; None after a draw.
+
+        A turn goes on through its kongs and their replacements.
+        """
+
+    @property
+    def last_discard(self) -> int | None:
+        """The kind that it discarded last; None as soon as it acts (draw, chi, pong, kong)."""
+
+    @property
+    def passed(self) -> tuple[Wait, ...]:
+        """Waits that others discarded since it last acted, and on which it did not win."""
+
+
+class TableInPlay(Protocol):
+    """What permitted calls may look at besides the seat."""
+
+    @property
+    def options(self) -> Options:
+        """The table's options, complete."""
+
+    @property
+    def dealer(self) -> int:
+        """The dealer's seat."""
+
+    @property
+    def treasure(self) -> int | None:
+        """The kind of the treasure, if there is one now."""
+
+    @property
+    def wall_count(self) -> WallCount:
+        """How far the wall has been taken."""
+
+
+def _may_always(table: TableInPlay, seat: SeatInPlay, tile: int) -> bool:
     return True
+
+
+def _never_must(table: TableInPlay, seat: SeatInPlay, kong: KongChoice) -> bool:
+    return False
+
+
+def _no(options: Options) -> bool:
+    return False
+
+
+def _open_ended(options: Options) -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """The permitted calls. Every function takes the options and the seat that would call."""
+    """The permitted calls. Every function takes the table and the seat that would call."""
 
-    may_claim: Callable[[Options, SeatInPlay, MeldKind], bool]
-    """Chi, pong or exposed kong on a discard."""
-    may_kong: Callable[[Options, SeatInPlay, MeldKind, int, tuple[Wait, ...]], bool]
-    """Concealed or added kong of this tile in the seat's own turn, which leaves these waits."""
-    may_win: Callable[[Options, SeatInPlay, int, WinBy], bool]
-    """No lock of the seat's own forbids it to win on this tile in this way."""
+    may_claim: Callable[[TableInPlay, SeatInPlay, Meld, tuple[Wait, ...]], bool]
+    """Chi, pong or exposed kong of a discard: the meld it would make (`claimed` and `source` are
+    filled in), and the waits that an exposed kong would leave (chi and pong: none are given; nor
+    where the seat has none as it is)."""
+    may_kong: Callable[[TableInPlay, SeatInPlay, KongChoice], bool]
+    """A kong in the seat's own turn, with the waits that it leaves. That a replacement is there
+    is for `WallPolicy.may_kong` to say; a whirlwind laid down needs none."""
+    may_win: Callable[[TableInPlay, SeatInPlay, int, WinBy], bool]
+    """No lock of the seat's own forbids it to win on this tile, one of its waits, in this way."""
     declarations: Callable[
-        [Options, SeatInPlay, tuple[Wait, ...], MeldKind | None], tuple[str, ...]
+        [TableInPlay, SeatInPlay, tuple[Wait, ...], MeldKind | None], tuple[str, ...]
     ]
-    """What may be declared with a discard (None) or a kong that leaves these waits."""
+    """What may be declared with a discard (None) or a kong that leaves these waits. A seat that
+    has declared is locked: it claims nothing that `may_claim` does not allow, and discards what
+    it draws unless it wins or kongs."""
     spoils: Callable[[tuple[Wait, ...]], bool]
     """A kong of a declared seat that leaves these waits makes its wait dead."""
-    may_discard: Callable[[Options, SeatInPlay, int], bool] = _always
-    """This kind may be discarded now (Jintan's swap chi)."""
+    may_discard: Callable[[TableInPlay, SeatInPlay, int], bool] = _may_always
+    """This kind may be discarded now (Jintan's swap chi); a seat that could discard nothing may
+    discard anything."""
+    must_kong: Callable[[TableInPlay, SeatInPlay, KongChoice], bool] = _never_must
+    """This kong, permitted, must be made before the seat discards, unless it wins."""
     kongs_after_claim: bool = False
     """Kongs of one's own may follow a chi or pong in the same turn (Jintan)."""
-    several_winners: bool = False
+    several_winners: Callable[[Options], bool] = _no
     """All that claim one tile win it; otherwise the nearest seat alone (截胡)."""
+    false_wins: Callable[[Options], bool] = _no
+    """A win may be called without having one (诈胡), once in each decision; it is paid for."""
+    shown: tuple[str, ...] = ()
+    """The declarations that show the seat's concealed tiles to all (明楼)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -226,13 +300,30 @@ class RuleSet:
     """Dealer of the next hand; None: a new first dealer."""
     declares: tuple[str, ...] = ()
     """Everything that a seat of this rule set can have declared."""
+    whirlwind: bool = False
+    """旋风杠: the three dragons can be laid down as a kong, and more dragons be added to it."""
+    turn_up: Callable[[Options, WallCount], int | None] | None = None
+    """Place in the wall of the tile that is turned up next, the first one after the deal; its
+    kind is the treasure (宝牌). Asked again once the three other copies are all face up; None
+    then: there is no treasure any more. A seat whose thirteen tiles wait wins when it draws the
+    treasure (摸宝), but not as dealt. No function: no treasure."""
+    flowers_win: int = 0
+    """A seat that lays down so many flowers wins at once (`EightFlowers`); 0: none does."""
+    worth: Callable[[Options, Hand, tuple[int, ...], int], tuple[int, int]] | None = None
+    """Fan and units that a discarder pays for this wait of thirteen tiles, with these flowers, by
+    the hand alone (`Wait.least_fan`, `Wait.least_units`). Without it, the fan of the kernels."""
+    table_length: Callable[[Options], int] = _open_ended
+    """How often the deal passes on to another seat before the table ends (圈, 局); 0: open."""
     piao_choices: Callable[[Options], tuple[int, ...]] = lambda options: ()
     """Amounts a seat may choose before the deal, 0 first; empty: nothing is asked."""
     titles: tuple[Title, ...] = ()
     items: Mapping[str, FanItemSpec] = field(init=False)
     """`fan_items` by id."""
+    kinds: frozenset[int] = field(init=False)
+    """The kinds among `wall_tiles`."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kinds", frozenset(self.wall_tiles))
         object.__setattr__(self, "items", {item.id: item for item in self.fan_items})
 
     def __deepcopy__(self, memo: object) -> RuleSet:

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from .analysis import Reading, winning_readings
+from .analysis import Reading, analyze, winning_readings
 from .errors import IllegalWin, InvalidHand
 from .hand import Hand
 from .melds import Meld, MeldKind
 from .ruleset import Options, RuleSet, WinBy
-from .tiles import COPIES, PLAY_KINDS, name
+from .tiles import ALL_KINDS, COPIES, PLAY_KINDS, is_flower, name
 
 SEATS = (0, 1, 2, 3)
 
@@ -33,10 +33,12 @@ class SeatEnd:
     melds: tuple[Meld, ...] = ()
     """Melds; the owner of a robbed kong is shown with its pong."""
     declared: str = ""
-    """'' or what the seat declared ('ting')."""
+    """'' or what the seat declared ('ting', 'lou_open')."""
     piao: int = 0
     """Units chosen before the deal."""
     first_discard: int | None = None
+    flowers: tuple[int, ...] = ()
+    """Flowers laid down."""
 
     @property
     def is_open(self) -> bool:
@@ -60,7 +62,12 @@ class Win:
     discard_after_kong: bool = False
     """杠后炮: the discard followed the discarder's own kong and its replacement."""
     on_deal: bool = False
-    """天胡: the dealer won on the fourteen tiles dealt."""
+    """天胡: the dealer won on the fourteen tiles dealt (flowers replaced)."""
+    after_flower: bool = False
+    """The winning tile itself replaced a flower; with `after_kong`: kong, flower, winning tile."""
+    first_round: tuple[int, ...] = ()
+    """地和: the winners, not the dealer, that won before any meld of anyone and before their own
+    first discard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +83,20 @@ class Escape:
 
 
 @dataclass(frozen=True, slots=True)
+class EightFlowers:
+    """A seat laid down all the flowers, which wins at once (`RuleSet.flowers_win`)."""
+
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
 class Dissolved:
     """The hand was ended unpaid (解散)."""
 
     reason: str = ""
 
 
-End = Win | Draw | Escape | Dissolved
+End = Win | Draw | Escape | Dissolved | EightFlowers
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,10 @@ class FinishedHand:
     end: End
     drawn_hands_before: int = 0
     """Drawn hands in a row before this one."""
+    treasure: int | None = None
+    """The kind turned up at the end; one copy of it lies on the wall."""
+    false_wins: tuple[int, ...] = ()
+    """Seats that called a win without having one (诈胡), once for each call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +136,10 @@ class WinnerScore:
     """Units that every paying loser pays instead of counting fan."""
     reading: Reading
     """How the winning hand was read."""
+    flower_points: int = 0
+    """花: points that are added before the fan multiply."""
+    multiplier: int = 1
+    """What the amount is multiplied by besides its fan, whoever pays (明楼, drawn hands)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +154,8 @@ class LoserScore:
     """The winner's fan and this loser's own together."""
     amount: int
     """Units after the cap; 0 for a loser who does not pay this win."""
+    multiplier: int = 1
+    """What this loser's own state multiplies the amount by (明楼, or paying for all three)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +203,17 @@ def score(rule_set: RuleSet, options: Mapping[str, object], finished: FinishedHa
     """
     complete = rule_set.complete(options)
     _check_seats(rule_set, complete, finished)
+    _check_table(rule_set, complete, finished)
     end = finished.end
     match end:
         case Win():
             _check_win(rule_set, complete, finished, end)
-        case Escape() if end.seat not in SEATS:
+        case Escape() | EightFlowers() if end.seat not in SEATS:
             raise IllegalWin("INVALID_END", f"there is no seat {end.seat}", "end.seat")
+        case EightFlowers(seat=seat):
+            enough = rule_set.flowers_win
+            if not enough or len(finished.seats[seat].flowers) < enough:
+                raise IllegalWin("NOT_A_WIN", "not all the flowers", f"seats[{seat}].flowers")
         case Dissolved():
             return Score()
     return rule_set.score(complete, finished)
@@ -195,7 +224,7 @@ def _check_seats(rule_set: RuleSet, options: Options, finished: FinishedHand) ->
         raise InvalidHand("INVALID_SEAT", f"there is no seat {finished.dealer}", "dealer")
     if len(finished.seats) != len(SEATS):
         raise InvalidHand("WRONG_SEAT_COUNT", "a hand has four seats", "seats")
-    held = [0] * PLAY_KINDS
+    held = [0] * ALL_KINDS
     for number, seat in enumerate(finished.seats):
         where = f"seats[{number}]"
         if len(seat.melds) > 4:
@@ -209,24 +238,50 @@ def _check_seats(rule_set: RuleSet, options: Options, finished: FinishedHand) ->
             raise InvalidHand("UNKNOWN_DECLARATION", seat.declared, f"{where}.declared")
         if seat.piao not in (rule_set.piao_choices(options) or (0,)):
             raise InvalidHand("INVALID_PIAO", f"{seat.piao} cannot be chosen", f"{where}.piao")
+        for tile in seat.flowers:
+            if not is_flower(tile) or tile not in rule_set.kinds:
+                raise InvalidHand("TILE_NOT_PLAYED", f"no flower {tile}", f"{where}.flowers")
         for tile in _tiles_of(seat):
             held[tile] += 1
     if isinstance(finished.end, Win) and 0 <= finished.end.tile < PLAY_KINDS:
         held[finished.end.tile] += 1
+    if finished.treasure is not None and 0 <= finished.treasure < PLAY_KINDS:
+        held[finished.treasure] += 1  # it lies on the wall
     for tile, copies in enumerate(held):
-        if copies > COPIES:
-            message = f"{copies} copies of {name(tile)}; there are four"
+        if copies and tile not in rule_set.kinds:
+            raise InvalidHand("TILE_NOT_PLAYED", f"{rule_set.id} has no {name(tile)}", "seats")
+        if copies > (1 if is_flower(tile) else COPIES):
+            there_are = "there is one" if is_flower(tile) else "there are four"
+            message = f"{copies} copies of {name(tile)}; {there_are}"
             raise InvalidHand("FIFTH_COPY", message, "seats")
+
+
+def _check_table(rule_set: RuleSet, options: Options, finished: FinishedHand) -> None:
+    if finished.drawn_hands_before < 0:
+        raise InvalidHand("INVALID_COUNT", "fewer than no drawn hands", "drawn_hands_before")
+    treasure = finished.treasure
+    if treasure is not None and (rule_set.turn_up is None or treasure not in rule_set.kinds):
+        raise InvalidHand("TILE_NOT_PLAYED", f"{treasure} is no treasure here", "treasure")
+    if not rule_set.whirlwind and any(
+        meld.kind is MeldKind.WHIRLWIND for seat in finished.seats for meld in seat.melds
+    ):
+        raise InvalidHand("INVALID_MELD", f"{rule_set.id} has no whirlwind", "seats")
+    if finished.false_wins:
+        if not rule_set.calls.false_wins(options):
+            raise IllegalWin("WIN_NOT_ALLOWED", "a false win cannot be called", "false_wins")
+        if not set(finished.false_wins) <= set(SEATS):
+            raise InvalidHand("INVALID_SEAT", "no such seat", "false_wins")
 
 
 def _tiles_of(seat: SeatEnd) -> Iterator[int]:
     yield from seat.concealed or ()
+    yield from seat.flowers
     for meld in seat.melds:
         yield from meld.tiles
 
 
 def _check_win(rule_set: RuleSet, options: Options, finished: FinishedHand, end: Win) -> None:
-    _check_moment(rule_set, finished, end)
+    _check_moment(rule_set, options, finished, end)
     for winner in end.winners:
         seat = finished.seats[winner]
         where = f"seats[{winner}].concealed"
@@ -235,6 +290,10 @@ def _check_win(rule_set: RuleSet, options: Options, finished: FinishedHand, end:
         hand = Hand(seat.concealed, seat.melds)
         if hand.size != 13:
             raise IllegalWin("NOT_A_WIN", "13 tiles and the winning tile make a win", where)
+        if draws_treasure(finished, end):
+            if not analyze(rule_set, options, hand).waits:
+                raise IllegalWin("NOT_A_WIN", "the treasure wins for a hand that waits", where)
+            continue
         complete = hand.plus(end.tile)
         if not winning_readings(
             rule_set,
@@ -247,16 +306,22 @@ def _check_win(rule_set: RuleSet, options: Options, finished: FinishedHand, end:
             raise IllegalWin("NOT_A_WIN", f"no win with {name(end.tile)}", where)
 
 
-def _check_moment(rule_set: RuleSet, finished: FinishedHand, end: Win) -> None:
+def draws_treasure(finished: FinishedHand, end: Win) -> bool:
+    """摸宝: the winner drew the treasure, which wins whatever the hand waits for."""
+    return end.by == "self_draw" and end.tile == finished.treasure and not end.on_deal
+
+
+def _check_moment(rule_set: RuleSet, options: Options, finished: FinishedHand, end: Win) -> None:
     """Refuse a win whose circumstances do not fit together, in the order of its fields."""
 
     def refuse(message: str, field: str) -> IllegalWin:
         return IllegalWin("INVALID_END", message, f"end.{field}")
 
     winners = set(end.winners)
+    several = rule_set.calls.several_winners(options)
     if not winners or len(winners) < len(end.winners) or not winners <= set(SEATS):
         raise refuse("winners are one or more different seats", "winners")
-    if len(winners) > 1 and (end.by == "self_draw" or not rule_set.calls.several_winners):
+    if len(winners) > 1 and (end.by == "self_draw" or not several):
         raise IllegalWin("WIN_NOT_ALLOWED", "one seat wins", "end.winners")
     if not 0 <= end.tile < PLAY_KINDS:
         raise refuse("no hand is won on this tile", "tile")
@@ -267,11 +332,11 @@ def _check_moment(rule_set: RuleSet, finished: FinishedHand, end: Win) -> None:
     else:
         if end.source not in SEATS or end.source in winners:
             raise refuse("the tile comes from one of the losers", "source")
-        pongs = [m.first for m in finished.seats[end.source].melds if m.kind is MeldKind.PONG]
-        if end.by == "rob_kong" and end.tile not in pongs:
-            raise refuse("only a tile added to a pong can be robbed", "by")
+        melds = finished.seats[end.source].melds
+        if end.by == "rob_kong" and not any(meld.takes(end.tile) for meld in melds):
+            raise refuse("only a tile added to a pong or a whirlwind can be robbed", "by")
     if end.after_kong is not None and (
-        end.by != "self_draw" or MeldKind(f"{end.after_kong}_kong") not in kinds
+        end.by != "self_draw" or not _replaced(end.after_kong, kinds)
     ):
         raise refuse("a kong's replacement is drawn by the winner who made it", "after_kong")
     if end.kong_source is not None and (
@@ -284,9 +349,26 @@ def _check_moment(rule_set: RuleSet, finished: FinishedHand, end: Win) -> None:
     ):
         raise refuse("the discarder has made no kong", "discard_after_kong")
     if end.on_deal and (
-        end.by != "self_draw" or winners != {finished.dealer} or kinds or end.after_kong
+        end.by != "self_draw"
+        or winners != {finished.dealer}
+        or kinds - {MeldKind.WHIRLWIND}
+        or end.after_kong
     ):
         raise refuse("only the dealer wins on the tiles dealt", "on_deal")
+    if end.after_flower and (end.by != "self_draw" or not finished.seats[end.winners[0]].flowers):
+        raise refuse("the winner has laid down no flower", "after_flower")
+    first = set(end.first_round)
+    if not first <= winners - {finished.dealer} or (
+        first and any(seat.melds for seat in finished.seats)
+    ):
+        raise refuse("others than the dealer win so, before anyone has a meld", "first_round")
+
+
+def _replaced(kong: KongKind, kinds: set[MeldKind]) -> bool:
+    """Whether there is such a kong; one of an added dragon is part of a whirlwind."""
+    if kong == "added" and MeldKind.WHIRLWIND in kinds:
+        return True
+    return MeldKind(f"{kong}_kong") in kinds
 
 
 def from_each_other(target: int, amount: int, reason: TransferReason) -> list[Transfer]:

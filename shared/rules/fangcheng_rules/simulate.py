@@ -180,7 +180,13 @@ def play_hand(
 def answer(play: Round, question: Question, *, progress: bool = False) -> Command:
     """The evaluator's answer to a question of this hand."""
     if isinstance(question, AnalyzeQuestion):
-        found = analyze(play.rule_set, play.options, question.hand, progress=progress)
+        found = analyze(
+            play.rule_set,
+            play.options,
+            question.hand,
+            progress=progress,
+            flowers=question.flowers,
+        )
         return Analysed(question.number, found)
     return Scored(question.number, score(play.rule_set, play.options, question.finished))
 

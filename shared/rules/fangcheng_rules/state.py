@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, cast
 
-from .actions import Action, Prompt, PromptKind
-from .analysis import Analysis, Wait
+from .actions import FALSE_WIN, Action, Prompt, PromptKind
+from .analysis import Analysis, DiscardChoice, KongChoice, Wait
 from .events import (
     AnalysisKept,
     Answered,
@@ -23,6 +23,8 @@ from .events import (
     DrawOrigin,
     Drew,
     Event,
+    FalseWinCalled,
+    FlowerLaid,
     HandEnded,
     HandStarted,
     KongDeclared,
@@ -32,6 +34,7 @@ from .events import (
     PiaoShown,
     PlayEnded,
     TimedOut,
+    TreasureTurned,
     TrusteeSet,
     WindowClosed,
     WinTaken,
@@ -42,11 +45,14 @@ from .moves import claim_actions, may_win_by_draw, rob_actions, turn_actions
 from .ruleset import Options, RuleSet, WallCount
 from .rulesets import rule_set
 from .scoring import SEATS, Dissolved, End, FinishedHand, KongKind, Score, SeatEnd, Win
+from .tiles import COPIES, DRAGONS, PLAY_KINDS
 from .wall import DEALT
 
 Stage = Literal[
     "piao",  # seats choose before the deal
     "deal",  # all have chosen
+    "flowers",  # flowers are laid down and replaced
+    "treasure",  # the first treasure is turned up
     "asking",  # the evaluator is asked about the hands in this turn
     "turn",  # the seat whose turn it is acts
     "window",  # a discard or an added kong may be claimed
@@ -67,6 +73,7 @@ KONG_KINDS: dict[MeldKind, KongKind] = {
 class SeatState:
     """One seat in the middle of a hand (satisfies `ruleset.SeatInPlay`)."""
 
+    number: int
     trustee: bool
     """Played by the table (托管)."""
     run_outs: int
@@ -76,10 +83,14 @@ class SeatState:
     concealed: list[int] = field(default_factory=list)
     """Concealed tiles, sorted, the drawn one among them."""
     melds: list[Meld] = field(default_factory=list)
+    flowers: list[int] = field(default_factory=list)
+    """Flowers, in the order in which they were laid down."""
     drawn: int | None = None
     """The tile just drawn, in the seat's own turn after a draw."""
     waits: tuple[Wait, ...] = ()
     """Legal waits of the thirteen tiles kept between turns, as the evaluator told them."""
+    claim_kongs: tuple[KongChoice, ...] = ()
+    """The exposed kongs that these could make of a discard, where they wait."""
     analysis: Analysis | None = None
     """What the evaluator told of the hand in the seat's current turn."""
     declared: str = ""
@@ -90,17 +101,40 @@ class SeatState:
     discards: list[int] = field(default_factory=list)
     """Its discards that nobody has claimed, oldest first."""
     first_discard: int | None = None
+    turn_claim: Meld | None = None
+    """The claim with which its turn began, until it acts anew; None after a draw."""
+    last_discard: int | None = None
+    """The kind that it discarded last; None as soon as it acts."""
+    passed: tuple[Wait, ...] = ()
+    """Waits that others discarded since it last acted, and on which it did not win."""
     decisions: int = 0
     """How many decisions the seat has been asked for in this hand."""
     prompt: Prompt | None = None
     """The open decision."""
     answers: dict[int, Action] = field(default_factory=dict)
     """Its answers by decision."""
+    false_win: int = 0
+    """The last decision in which it called a win that it did not have."""
 
     @property
     def is_open(self) -> bool:
         """开门: a chi, a pong, an exposed or an added kong lies there."""
         return any(meld.is_open for meld in self.melds)
+
+    def acts(self) -> None:
+        """It draws, chis, pongs or kongs: what bound it since its last action binds no more."""
+        self.last_discard = None
+        self.passed = ()
+
+    def keeps(self, choice: DiscardChoice) -> None:
+        """The thirteen tiles that are left after a discard are known."""
+        self.waits = choice.waits
+        self.claim_kongs = choice.claim_kongs
+
+    def choice(self, tile: int) -> DiscardChoice:
+        """What its fourteen tiles are after a discard."""
+        analysis = cast(Analysis, self.analysis)
+        return next(choice for choice in analysis.discards if choice.tile == tile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +146,8 @@ class Claimable:
     is_kong: bool
     after_kong: bool
     """The discard followed its seat's own kong and replacement (杠后炮)."""
+    robbed: DiscardChoice | None = None
+    """An added kong: what its owner is left with if the tile is robbed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +181,19 @@ class RoundState:
     """The seat whose turn it is, or whose discard or kong lies open to claims."""
     origin: DrawOrigin | Literal["deal", ""] = ""
     """Where the drawn tile of this turn came from; '' after a claim."""
+    after_flower: bool = False
+    """The drawn tile of this turn replaced a flower."""
     last_kong: LastKong | None = None
     pending_kong: KongDeclared | None = None
+    replacing: tuple[int, bool] | None = None
+    """The seat that has laid down a flower and lacks its replacement, and whether the flower was
+    its drawn tile."""
+    turned: list[int] = field(default_factory=list)
+    """Places of the tiles turned up on the wall, newest last."""
+    treasure: int | None = None
+    """The kind of the treasure, if there is one now."""
+    false_wins: list[int] = field(default_factory=list)
+    """Seats that called a win without having one, once for each call."""
     claimable: Claimable | None = None
     claims: dict[int, Action] = field(default_factory=dict)
     """Claims given so far on the open tile (or for the tiles dealt out), passes left out."""
@@ -180,8 +227,10 @@ class RoundState:
             wall=event.wall,
             drawn_hands_before=event.drawn_hands_before,
             seats=[
-                SeatState(trustee, run_outs)
-                for trustee, run_outs in zip(event.trustees, event.run_outs, strict=True)
+                SeatState(number, trustee, run_outs)
+                for number, trustee, run_outs in zip(
+                    SEATS, event.trustees, event.run_outs, strict=True
+                )
             ],
             stage="deal",
             turn=event.dealer,
@@ -197,12 +246,27 @@ class RoundState:
     @property
     def wall_count(self) -> WallCount:
         """How far the wall has been taken."""
-        return WallCount(len(self.wall), self.front, self.replacements, self.kongs)
+        return WallCount(
+            len(self.wall), self.front, self.replacements, self.kongs, tuple(self.turned)
+        )
 
     @property
     def tiles_left(self) -> int:
         """Tiles of the wall that nobody has taken."""
         return len(self.wall) - self.front - self.replacements
+
+    @property
+    def treasure_is_spent(self) -> bool:
+        """The three other copies of the treasure are all face up (换宝)."""
+        if self.treasure is None:
+            return False
+        face_up = 0
+        for seat in self.seats:
+            face_up += seat.discards.count(self.treasure)
+            for meld in seat.melds:
+                if meld.is_open:
+                    face_up += meld.tiles.count(self.treasure)
+        return face_up >= COPIES - 1
 
     @property
     def ended(self) -> bool:
@@ -223,10 +287,18 @@ class RoundState:
                 declared=state.declared,
                 piao=state.piao or 0,
                 first_discard=state.first_discard,
+                flowers=tuple(state.flowers),
             )
             for seat, state in enumerate(self.seats)
         )
-        return FinishedHand(self.dealer, seats, self.end, self.drawn_hands_before)
+        return FinishedHand(
+            self.dealer,
+            seats,
+            self.end,
+            self.drawn_hands_before,
+            self.treasure,
+            tuple(self.false_wins),
+        )
 
     def shown(self, seat: int, is_winner: bool = False) -> tuple[int, ...]:
         """A seat's concealed tiles, without the winning tile if that was drawn."""
@@ -300,10 +372,22 @@ class RoundState:
         self.turn = self.dealer
         self.origin = "deal"
         self.seats[self.dealer].drawn = event.dealer_drew
-        for step in SEATS:
-            self._ask_about((self.dealer + step) % 4)
+        self._go_on_dealing()
+
+    def _go_on_dealing(self) -> None:
+        """After the deal: flowers, then the treasure, then all hands are asked about."""
+        if any(seat.concealed[-1] >= PLAY_KINDS for seat in self.seats):
+            self.stage = "flowers"
+        elif self.rule_set.turn_up is not None and not self.turned:
+            self.stage = "treasure"
+        else:
+            for step in SEATS:
+                self._ask_about((self.dealer + step) % 4)
 
     def _drew(self, event: Drew) -> None:
+        if event.origin == "flower":
+            self._flower_replaced(event)
+            return
         if event.origin == "back":
             self.replacements += 1
         else:
@@ -312,12 +396,52 @@ class RoundState:
         self.claimable = None
         self.turn = event.seat
         self.origin = event.origin
+        self.after_flower = False
         seat = self.seats[event.seat]
-        insort(seat.concealed, event.tile)
-        seat.drawn = event.tile
+        if event.origin != "back":
+            seat.turn_claim = None
+        seat.acts()
         if event.origin == "dealt_out":
             self.dealt_out.append(event.seat)
-        self._ask_about(event.seat)
+        self._drawn(seat, event.tile)
+
+    def _drawn(self, seat: SeatState, tile: int) -> None:
+        insort(seat.concealed, tile)
+        seat.drawn = tile
+        if tile >= PLAY_KINDS:
+            self.stage = "flowers"
+        else:
+            self._ask_about(seat.number)
+
+    def _flower_laid(self, event: FlowerLaid) -> None:
+        seat = self.seats[event.seat]
+        seat.concealed.remove(event.tile)
+        seat.flowers.append(event.tile)
+        self.replacing = event.seat, seat.drawn == event.tile
+        if seat.drawn == event.tile:
+            seat.drawn = None
+
+    def _flower_replaced(self, event: Drew) -> None:
+        self.replacements += 1
+        seat = self.seats[event.seat]
+        was_drawn = cast(tuple[int, bool], self.replacing)[1]
+        self.replacing = None
+        if was_drawn:
+            self.after_flower = True
+        if self.origin == "deal":
+            insort(seat.concealed, event.tile)
+            if was_drawn:
+                seat.drawn = event.tile
+            self._go_on_dealing()
+        else:
+            self._drawn(seat, event.tile)
+
+    def _treasure_turned(self, event: TreasureTurned) -> None:
+        self.treasure = event.tile
+        if event.index is not None:
+            self.turned.append(event.index)
+        if self.stage == "treasure":
+            self._go_on_dealing()
 
     def _analysis_kept(self, event: AnalysisKept) -> None:
         del self.pending[event.question]
@@ -325,14 +449,13 @@ class RoundState:
         analysis = event.analysis
         if seat.drawn is None and event.seat != self.turn:
             seat.waits = analysis.waits
+            seat.claim_kongs = analysis.claim_kongs
         else:
             seat.analysis = analysis
             if seat.drawn is not None:
                 # The thirteen without the drawn tile: after an exposed kong this is the first
                 # that is heard of their waits.
-                seat.waits = next(
-                    choice.waits for choice in analysis.discards if choice.tile == seat.drawn
-                )
+                seat.keeps(seat.choice(seat.drawn))
                 self._check_spoilt(seat)
         if self.pending:
             return
@@ -343,8 +466,7 @@ class RoundState:
         else:
             self.stage = "turn"
             actor = self.seats[self.turn]
-            actions = turn_actions(self.rule_set, self.options, actor, self.wall_count)
-            if actions and not actor.trustee:
+            if not actor.trustee and (actions := turn_actions(self, actor)):
                 self.to_ask[self.turn] = actions
 
     def _check_spoilt(self, seat: SeatState) -> None:
@@ -353,7 +475,7 @@ class RoundState:
 
     def _ask_dealt_out(self, number: int) -> None:
         seat = self.seats[number]
-        if may_win_by_draw(self.rule_set, self.options, seat):
+        if may_win_by_draw(self, seat):
             self._ask_to_claim(number, (Action("win", seat.drawn), Action("pass")))
 
     def _ask_to_claim(self, number: int, actions: tuple[Action, ...]) -> None:
@@ -372,8 +494,8 @@ class RoundState:
         if event.declared:
             seat.declared_open = seat.is_open
             seat.declared = event.declared
-        analysis = cast(Analysis, seat.analysis)
-        seat.waits = next(choice.waits for choice in analysis.discards if choice.tile == event.tile)
+        seat.last_discard = event.tile
+        seat.keeps(seat.choice(event.tile))
         self._open_to_claims(
             Claimable(event.seat, event.tile, False, after_kong=self.last_kong is not None)
         )
@@ -392,19 +514,24 @@ class RoundState:
             number = (claimable.seat + step) % 4
             seat = self.seats[number]
             if claimable.is_kong:
-                actions = rob_actions(self.rule_set, self.options, seat, claimable.tile)
+                actions = rob_actions(self, seat, claimable.tile)
             else:
-                actions = claim_actions(
-                    self.rule_set, self.options, seat, claimable.tile, step == 1, self.wall_count
-                )
+                actions = claim_actions(self, seat, claimable.tile, claimable.seat)
             if actions:
                 self._ask_to_claim(number, actions)
+                if actions[0].kind == "win" and not claimable.is_kong:
+                    # Passed, unless the hand ends with it or a claim of its own clears it.
+                    wait = next(wait for wait in seat.waits if wait.tile == claimable.tile)
+                    seat.passed = (*seat.passed, wait)
 
     def _called(self, event: Called) -> None:
         meld = event.meld
         claimed = cast(int, meld.claimed)
-        self.seats[cast(int, meld.source)].discards.pop()
+        if not cast(Claimable, self.claimable).is_kong:
+            self.seats[cast(int, meld.source)].discards.pop()
         seat = self.seats[event.seat]
+        seat.acts()
+        seat.turn_claim = meld
         mine = list(meld.tiles)
         mine.remove(claimed)
         for tile in mine:
@@ -413,6 +540,7 @@ class RoundState:
         self.claimable = None
         self.turn = event.seat
         self.origin = ""
+        self.after_flower = False
         if meld.is_kong:
             self.kongs += 1
             self.last_kong = LastKong(meld.kind, meld.source)
@@ -427,6 +555,9 @@ class RoundState:
             seat.declared_open = seat.is_open
             seat.declared = event.declared
         self.pending_kong = event
+        seat.acts()
+        if event.kind is MeldKind.WHIRLWIND:
+            return  # fourteen tiles are left, and are asked about
         analysis = cast(Analysis, seat.analysis)
         seat.waits = next(
             choice.waits
@@ -434,19 +565,18 @@ class RoundState:
             if (choice.tile, choice.kind) == (event.tile, event.kind)
         )
         if event.kind is MeldKind.ADDED_KONG:
+            robbed = seat.choice(event.tile)
             seat.concealed.remove(event.tile)
-            self._open_to_claims(Claimable(event.seat, event.tile, True, after_kong=False))
+            self._open_to_claims(Claimable(event.seat, event.tile, True, False, robbed))
 
     def _kong_done(self, event: KongDone) -> None:
         seat = self.seats[event.seat]
+        if event.kind is MeldKind.WHIRLWIND:
+            self._whirlwind_laid(seat)
+            return
         if event.kind is MeldKind.ADDED_KONG:
-            place = next(
-                i
-                for i, meld in enumerate(seat.melds)
-                if meld.kind is MeldKind.PONG and meld.first == event.tile
-            )
-            pong = seat.melds[place]
-            seat.melds[place] = Meld(event.kind, (event.tile,) * 4, pong.source, pong.claimed)
+            place = next(i for i, meld in enumerate(seat.melds) if meld.takes(event.tile))
+            seat.melds[place] = seat.melds[place].plus(event.tile)
         else:
             for _ in range(4):
                 seat.concealed.remove(event.tile)
@@ -461,8 +591,31 @@ class RoundState:
         self._check_spoilt(seat)
         self.stage = "replace"
 
+    def _whirlwind_laid(self, seat: SeatState) -> None:
+        """The three dragons lie; no tile replaces them, since the hand stays complete."""
+        for dragon in DRAGONS:
+            seat.concealed.remove(dragon)
+        seat.melds.append(Meld(MeldKind.WHIRLWIND, tuple(DRAGONS)))
+        if seat.drawn not in seat.concealed:
+            seat.drawn = None
+        seat.analysis = None
+        self.to_ask.clear()
+        self.pending_kong = None
+        self.kongs += 1
+        self._ask_about(seat.number)
+
     def _kong_robbed(self, event: KongRobbed) -> None:
         self.pending_kong = None
+        # What it is left with, if the tile was not won on but ponged.
+        self.seats[event.seat].keeps(cast(DiscardChoice, cast(Claimable, self.claimable).robbed))
+
+    def _false_win_called(self, event: FalseWinCalled) -> None:
+        seat = self.seats[event.seat]
+        prompt = cast(Prompt, seat.prompt)
+        others = tuple(action for action in prompt.actions if action != FALSE_WIN)
+        seat.prompt = Prompt(prompt.decision, prompt.kind, others)
+        seat.false_win = event.decision
+        self.false_wins.append(event.seat)
 
     def _window_closed(self, event: WindowClosed) -> None:
         self.open_window = None
@@ -497,11 +650,14 @@ _APPLY: dict[type[Event], Callable[[RoundState, Any], None]] = {
     Dealt: RoundState._dealt,
     AnalysisKept: RoundState._analysis_kept,
     Drew: RoundState._drew,
+    FlowerLaid: RoundState._flower_laid,
+    TreasureTurned: RoundState._treasure_turned,
     Discarded: RoundState._discarded,
     Called: RoundState._called,
     KongDeclared: RoundState._kong_declared,
     KongDone: RoundState._kong_done,
     KongRobbed: RoundState._kong_robbed,
+    FalseWinCalled: RoundState._false_win_called,
     WindowClosed: RoundState._window_closed,
     LeaveNoted: RoundState._leave_noted,
     WinTaken: RoundState._end_decided,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from fangcheng_rules.analysis import Reading, Wait, analyze, winning_readings
+from fangcheng_rules.analysis import KongChoice, Reading, Wait, analyze, winning_readings
 from fangcheng_rules.errors import IllegalWin
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.facts import (
@@ -33,6 +33,7 @@ from fangcheng_rules.ruleset import (
     OptionSpec,
     RuleSet,
     SeatInPlay,
+    TableInPlay,
     WallCount,
     WallPolicy,
     WinBy,
@@ -258,25 +259,23 @@ def _may_kong(wall: WallCount) -> bool:
 # ---- Permitted calls ----
 
 
-def _may_claim(options: Options, seat: SeatInPlay, kind: MeldKind) -> bool:
+def _may_claim(table: TableInPlay, seat: SeatInPlay, meld: Meld, waits: tuple[Wait, ...]) -> bool:
     # 听: no chi and no pong; a seat that was open when it declared may still kong.
-    return not seat.declared or (kind is MeldKind.EXPOSED_KONG and seat.declared_open)
+    return not seat.declared or (meld.is_kong and seat.declared_open)
 
 
-def _may_kong_now(
-    options: Options, seat: SeatInPlay, kind: MeldKind, tile: int, waits: tuple[Wait, ...]
-) -> bool:
+def _may_kong_now(table: TableInPlay, seat: SeatInPlay, kong: KongChoice) -> bool:
     # A kong after 听 uses the tile just drawn. A seat that was closed when it declared has no
     # pong to add to, so that its kongs are concealed ones by themselves. It may spoil the wait.
-    return not seat.declared or tile == seat.drawn
+    return not seat.declared or kong.tile == seat.drawn
 
 
-def _may_win(options: Options, seat: SeatInPlay, tile: int, by: WinBy) -> bool:
+def _may_win(table: TableInPlay, seat: SeatInPlay, tile: int, by: WinBy) -> bool:
     return not seat.spoilt
 
 
 def _declarations(
-    options: Options, seat: SeatInPlay, waits: tuple[Wait, ...], kong: MeldKind | None
+    table: TableInPlay, seat: SeatInPlay, waits: tuple[Wait, ...], kong: MeldKind | None
 ) -> tuple[str, ...]:
     # With a discard or, before its kong, in place of one (允许杠前报听).
     return ("ting",) if not seat.declared and len(waits) == 1 else ()
