@@ -13,12 +13,23 @@ A hand is a block::
     net: 96 -32 -32 -32
 
 A seat's line has its concealed tiles without the winning one (? where nobody needs to know them),
-its melds, and its state; a seat without a line is closed and unknown. Ends: `0 draws 9m`,
-`0 wins 8s from 3`, `0 robs 8s from 1`, each with ` after exposed kong from 3`, ` after added kong`,
-` after concealed kong`, ` after its kong` (杠后炮) or ` on the deal` behind it; `draw`; `escape 2`;
-`dissolved`. What counts is told whole: `fan` of the winner is what counts against every loser,
-`fan` of a loser what it pays more; what has no line counts nothing. A hand that must be refused
-has `refused: REASON field` instead.
+its melds, and its state: `ting`, `open lou`, `hidden lou`, `flowers 1f3f`, `piao 5`, `first 3z`. A
+seat without a line is closed and unknown. Melds: `chi 234s`, `pong 555p from 2`, `treasure pong`
+(of what was the treasure then), `exposed 5555p from 2`, `added`, `concealed`, `whirlwind 5567z`.
+
+Ends: `0 draws 9m`, `0 wins 8s from 3`, `0 robs 8s from 1`, with several winners `0 and 2 win 8s
+from 3` and `0 and 2 rob 8s from 1`. Behind it may stand ` after exposed kong from 3`, ` after added
+kong` or ` after concealed kong`, each followed by ` and a flower` where the kong's replacement was
+one; ` after a flower`; ` after its kong` (杠后炮); ` on the deal`; ` in the first round` (地和),
+with ` for 3` where it holds for one of several winners. The other ends are `draw`, `escape 2`,
+`dissolved` and `eight flowers 0`.
+
+What came before: `drawn before: 2` (drawn hands in a row), `treasure: 3m` (the kind turned up now),
+`false wins: 1 3` (seats that called a win they did not have).
+
+What counts is told whole: `fan` of a winner is what counts against every loser, `fan` of a loser
+what it pays more, `flowers` of a winner its flower points; what has no line counts nothing. A hand
+that must be refused has `refused: REASON field` instead.
 """
 
 from __future__ import annotations
@@ -29,7 +40,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fangcheng_rules.melds import Meld, MeldKind
-from fangcheng_rules.scoring import Dissolved, Draw, End, Escape, FinishedHand, SeatEnd, Win
+from fangcheng_rules.scoring import (
+    Dissolved,
+    Draw,
+    EightFlowers,
+    End,
+    Escape,
+    FinishedHand,
+    SeatEnd,
+    Win,
+)
 from fangcheng_rules.tiles import from_name, name
 
 FOLDER = Path(__file__).parent.parent / "golden"
@@ -39,7 +59,9 @@ MELDS = {
     "exposed": MeldKind.EXPOSED_KONG,
     "added": MeldKind.ADDED_KONG,
     "concealed": MeldKind.CONCEALED_KONG,
+    "whirlwind": MeldKind.WHIRLWIND,
 }
+DECLARED = {"ting": "ting", "open lou": "lou_open", "hidden lou": "lou_hidden"}
 
 
 @dataclass
@@ -48,16 +70,27 @@ class GoldenHand:
     line: int
     options: dict[str, object] = field(default_factory=dict)
     dealer: int = 0
+    drawn_hands_before: int = 0
+    treasure: int | None = None
+    false_wins: tuple[int, ...] = ()
     seats: list[SeatEnd] = field(default_factory=lambda: [SeatEnd()] * 4)
     end: End = field(default_factory=Draw)
     fan: dict[int, dict[str, int | str]] = field(default_factory=dict)
+    flowers: dict[int, int] = field(default_factory=dict)
     net: tuple[int, ...] = ()
     house: int = 0
     refused: tuple[str, str] | None = None
 
     @property
     def finished(self) -> FinishedHand:
-        return FinishedHand(self.dealer, tuple(self.seats), self.end)
+        return FinishedHand(
+            self.dealer,
+            tuple(self.seats),
+            self.end,
+            self.drawn_hands_before,
+            treasure=self.treasure,
+            false_wins=self.false_wins,
+        )
 
 
 def golden_hands(rule_set: str) -> list[GoldenHand]:
@@ -89,13 +122,21 @@ def _read(hand: GoldenHand, key: str, value: str) -> None:
                 hand.options[option] = int(setting)
     elif key == "dealer":
         hand.dealer = int(value)
-    elif key in "0123":
+    elif key == "drawn before":
+        hand.drawn_hands_before = int(value)
+    elif key == "treasure":
+        hand.treasure = from_name(value)
+    elif key == "false wins":
+        hand.false_wins = tuple(map(int, value.split()))
+    elif key in ("0", "1", "2", "3"):
         hand.seats[int(key)] = _seat(value)
     elif key == "end":
         hand.end = _end(value)
     elif key.startswith("fan "):
         pairs = (part.split() for part in value.split(", "))
         hand.fan[int(key[4:])] = {i: "flat" if n == "flat" else int(n) for i, n in pairs}
+    elif key.startswith("flowers "):
+        hand.flowers[int(key[8:])] = int(value)
     elif key == "net":
         hand.net = tuple(map(int, value.split()))
     elif key == "house":
@@ -109,14 +150,22 @@ def _read(hand: GoldenHand, key: str, value: str) -> None:
 
 def _seat(text: str) -> SeatEnd:
     concealed, melds, state = (*(part.strip() for part in text.split("|")), "", "")[:3]
-    words = {part.split()[0]: part.split()[-1] for part in state.split(", ") if part}
+    declared = ""
+    words: dict[str, str] = {}
+    for part in filter(None, state.split(", ")):
+        if part in DECLARED:
+            declared = DECLARED[part]
+        else:
+            key, _, value = part.partition(" ")
+            words[key] = value
     first = words.pop("first", None)
     seat = SeatEnd(
         concealed=None if concealed == "?" else tiles(concealed),
         melds=tuple(_meld(part) for part in melds.split(", ") if part),
-        declared="ting" if words.pop("ting", None) else "",
+        declared=declared,
         piao=int(words.pop("piao", 0)),
         first_discard=from_name(first) if first else None,
+        flowers=tiles(words.pop("flowers", "")),
     )
     if words:
         raise ValueError(f"what is {words}?")
@@ -124,47 +173,58 @@ def _seat(text: str) -> SeatEnd:
 
 
 def _meld(text: str) -> Meld:
-    kind, shown, *source = text.split()
-    return Meld(MELDS[kind], tiles(shown), int(source[1]) if source else None)
+    of_treasure = text.startswith("treasure ")
+    kind, shown, *source = text.removeprefix("treasure ").split()
+    return Meld(MELDS[kind], tiles(shown), int(source[1]) if source else None, treasure=of_treasure)
 
 
 def _end(text: str) -> End:
-    words = text.split()
-    if words[0] == "draw":
+    if text == "draw":
         return Draw()
-    if words[0] == "escape":
-        return Escape(int(words[1]))
-    if words[0] == "dissolved":
+    if text == "dissolved":
         return Dissolved()
-    by = {"draws": "self_draw", "wins": "discard", "robs": "rob_kong"}[words[1]]
+    if match := re.fullmatch(r"escape (\d)", text):
+        return Escape(int(match[1]))
+    if match := re.fullmatch(r"eight flowers (\d)", text):
+        return EightFlowers(int(match[1]))
     match = re.fullmatch(
-        r"(?P<seat>\d) \w+ (?P<tile>\d[mpsz])(?: from (?P<source>\d))?"
+        r"(?P<seats>\d(?:(?:, | and )\d)*) (?P<verb>draw|win|rob)s? (?P<tile>\d[mpsz])"
+        r"(?: from (?P<source>\d))?"
         r"(?: after (?P<kong>exposed|added|concealed) kong(?: from (?P<fed>\d))?)?"
-        r"(?P<late> after its kong)?(?P<dealt> on the deal)?",
+        r"(?P<flower> (?:after|and) a flower)?"
+        r"(?P<late> after its kong)?(?P<dealt> on the deal)?"
+        r"(?P<first> in the first round(?: for (?P<of>\d))?)?",
         text,
     )
     if match is None:
         raise ValueError(f"no such end: {text}")
+    by = {"draw": "self_draw", "win": "discard", "rob": "rob_kong"}[match["verb"]]
     return Win(
-        winners=(int(match["seat"]),),
+        winners=_seats(match["seats"]),
         tile=from_name(match["tile"]),
         by=by,  # type: ignore[arg-type]  # one of the three, by the table above
         source=int(match["source"]) if match["source"] else None,
         after_kong=match["kong"],  # type: ignore[arg-type]  # one of the three, by the pattern
         kong_source=int(match["fed"]) if match["fed"] else None,
+        after_flower=bool(match["flower"]),
         discard_after_kong=bool(match["late"]),
         on_deal=bool(match["dealt"]),
+        first_round=_seats(match["of"] or (match["first"] and match["seats"]) or ""),
     )
+
+
+def _seats(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d", text)))
 
 
 def tiles(text: str) -> tuple[int, ...]:
     """Kinds from notation such as 123m55z, sorted."""
     kinds = [
         from_name(rank + suit)
-        for ranks, suit in re.findall(r"(\d+)([mpsz])", text)
+        for ranks, suit in re.findall(r"(\d+)([mpszf])", text)
         for rank in ranks
     ]
-    if re.sub(r"\d+[mpsz]", "", text):
+    if re.sub(r"\d+[mpszf]", "", text):
         raise ValueError(f"these are no tiles: {text}")
     return tuple(sorted(kinds))
 
@@ -172,7 +232,7 @@ def tiles(text: str) -> tuple[int, ...]:
 def shown(kinds: tuple[int, ...] | list[int]) -> str:
     """Notation for kinds: 123m55z."""
     parts = []
-    for suit in "mpsz":
+    for suit in "mpszf":
         ranks = "".join(name(kind)[0] for kind in sorted(kinds) if name(kind)[1] == suit)
         if ranks:
             parts.append(ranks + suit)

@@ -29,8 +29,11 @@ def test_a_finished_hand_pays_what_the_page_says(rules: RuleSet, hand: GoldenHan
     for winner in result.winners:
         counted[winner.seat] = _fan(rules, winner.items)
     for loser in result.losers:
-        counted[loser.seat] = _fan(rules, loser.items)
+        if loser.items:
+            counted[loser.seat] = _fan(rules, loser.items)
     assert {seat: items for seat, items in counted.items() if items} == hand.fan
+    points = {winner.seat: winner.flower_points for winner in result.winners}
+    assert {seat: flowers for seat, flowers in points.items() if flowers} == hand.flowers
     assert result.net == hand.net
     assert result.house == hand.house
 
