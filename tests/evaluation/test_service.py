@@ -69,8 +69,19 @@ async def test_rule_sets_are_described(stub: Stub) -> None:
     assert (items["twin_seq"].name_zh, items["twin_seq"].fan) == ("一般高", 1)
     assert items["thirteen_orphans"].flat
     assert list(items["triple_seq"].excludes) == ["twin_seq"]
+    whose = [items[item].whose for item in ("self_draw", "discarder", "closed")]
+    assert whose == ["winner", "loser", "both"]
     assert all(item.meaning for item in kele.fan_items)
     assert all(option.meaning for option in kele.options)
+
+
+async def test_titles_are_told_with_the_points_from_which_they_are_held(stub: Stub) -> None:
+    found = (await stub.ListRuleSets(ev.ListRuleSetsRequest())).rule_sets
+    for told, rules in zip(found, RULE_SETS, strict=True):
+        bounds = [t.from_points if t.HasField("from_points") else None for t in told.titles]
+        assert bounds == [title.from_points for title in rules.titles]
+        assert [t.name_zh for t in told.titles] == [title.name_zh for title in rules.titles]
+        assert all(title.name_en for title in told.titles)
 
 
 async def test_a_ready_hand_tells_its_waits(stub: Stub) -> None:

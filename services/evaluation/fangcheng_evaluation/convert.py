@@ -165,8 +165,15 @@ def rule_set_to_wire(rules: RuleSet) -> rules_pb2.RuleSet:
                 flat=item.is_flat,
                 meaning=item.meaning,
                 excludes=item.excludes,
+                whose=item.whose,
             )
             for item in rules.fan_items
+        ],
+        titles=[
+            rules_pb2.Title(
+                from_points=title.from_points, name_zh=title.name_zh, name_en=title.name_en
+            )
+            for title in rules.titles
         ],
     )
 

@@ -217,6 +217,7 @@ class FanItemSpec(_message.Message):
     FLAT_FIELD_NUMBER: _builtins.int
     MEANING_FIELD_NUMBER: _builtins.int
     EXCLUDES_FIELD_NUMBER: _builtins.int
+    WHOSE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Id, as it stands in results."""
     name_zh: _builtins.str
@@ -229,6 +230,10 @@ class FanItemSpec(_message.Message):
     """The item pays a fixed amount and nothing is added to it."""
     meaning: _builtins.str
     """When and for whom it counts, in English."""
+    whose: _builtins.str
+    """Whose it is: `winner` counts against every loser, `loser` against that loser alone for its own
+    state, `both` either way.
+    """
     @_builtins.property
     def excludes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the items that it replaces when it counts."""
@@ -243,14 +248,52 @@ class FanItemSpec(_message.Message):
         flat: _builtins.bool = ...,
         meaning: _builtins.str = ...,
         excludes: _abc.Iterable[_builtins.str] | None = ...,
+        whose: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["excludes", b"excludes", "fan", b"fan", "flat", b"flat", "id", b"id", "meaning", b"meaning", "name_en", b"name_en", "name_zh", b"name_zh"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["excludes", b"excludes", "fan", b"fan", "flat", b"flat", "id", b"id", "meaning", b"meaning", "name_en", b"name_en", "name_zh", b"name_zh", "whose", b"whose"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FanItemSpec: _TypeAlias = FanItemSpec  # noqa: Y015
+
+@_typing.final
+class Title(_message.Message):
+    """A rank title by rating points.
+
+    Example: `{from_points: 101, name_zh: "一万", name_en: "One of Characters"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FROM_POINTS_FIELD_NUMBER: _builtins.int
+    NAME_ZH_FIELD_NUMBER: _builtins.int
+    NAME_EN_FIELD_NUMBER: _builtins.int
+    from_points: _builtins.int
+    """The points from which the title is held, up to where the next one begins. Unset for the lowest
+    title, which is held below all others, negative points included.
+    """
+    name_zh: _builtins.str
+    """Name in Chinese."""
+    name_en: _builtins.str
+    """Name in English."""
+    def __init__(
+        self,
+        *,
+        from_points: _builtins.int | None = ...,
+        name_zh: _builtins.str = ...,
+        name_en: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_points", b"_from_points", "from_points", b"from_points"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_points", b"_from_points", "from_points", b"from_points", "name_en", b"name_en", "name_zh", b"name_zh"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__from_points: _TypeAlias = _typing.Literal["from_points"]  # noqa: Y015
+    _WhichOneofArgType__from_points: _TypeAlias = _typing.Literal["_from_points", b"_from_points"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_points) -> _WhichOneofReturnType__from_points | None: ...
+
+Global___Title: _TypeAlias = Title  # noqa: Y015
 
 @_typing.final
 class RuleSet(_message.Message):
@@ -265,6 +308,7 @@ class RuleSet(_message.Message):
     TILES_FIELD_NUMBER: _builtins.int
     OPTIONS_FIELD_NUMBER: _builtins.int
     FAN_ITEMS_FIELD_NUMBER: _builtins.int
+    TITLES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Id, such as `baishan_kele`."""
     revision: _builtins.int
@@ -285,6 +329,10 @@ class RuleSet(_message.Message):
     def fan_items(self) -> _containers.RepeatedCompositeFieldContainer[Global___FanItemSpec]:
         """The fan items, in the order of the rule page."""
 
+    @_builtins.property
+    def titles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Title]:
+        """The rank titles, the lowest first; empty where the rule set has none."""
+
     def __init__(
         self,
         *,
@@ -295,10 +343,11 @@ class RuleSet(_message.Message):
         tiles: _abc.Iterable[_builtins.int] | None = ...,
         options: _abc.Iterable[Global___OptionSpec] | None = ...,
         fan_items: _abc.Iterable[Global___FanItemSpec] | None = ...,
+        titles: _abc.Iterable[Global___Title] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "revision", b"revision", "tiles", b"tiles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "revision", b"revision", "tiles", b"tiles", "titles", b"titles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
