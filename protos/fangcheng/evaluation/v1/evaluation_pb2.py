@@ -27,7 +27,7 @@ from fangcheng.access.v1 import access_pb2 as fangcheng_dot_access_dot_v1_dot_ac
 from fangcheng.rules.v1 import rules_pb2 as fangcheng_dot_rules_dot_v1_dot_rules__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(fangcheng/evaluation/v1/evaluation.proto\x12\x17\x66\x61ngcheng.evaluation.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\"\x15\n\x13ListRuleSetsRequest\"F\n\x14ListRuleSetsResponse\x12.\n\trule_sets\x18\x01 \x03(\x0b\x32\x1b.fangcheng.rules.v1.RuleSet\"`\n\x04Hand\x12%\n\tconcealed\x18\x01 \x03(\rB\x12\xbaH\x0f\x92\x01\x0c\x08\x01\x10\x0e\"\x06*\x04\x18:(\x0b\x12\x31\n\x05melds\x18\x02 \x03(\x0b\x32\x18.fangcheng.rules.v1.MeldB\x08\xbaH\x05\x92\x01\x02\x10\x04\"\x91\x01\n\x0e\x41nalyzeRequest\x12\x38\n\x05rules\x18\x01 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoiceB\x06\xbaH\x03\xc8\x01\x01\x12\x33\n\x04hand\x18\x02 \x01(\x0b\x32\x1d.fangcheng.evaluation.v1.HandB\x06\xbaH\x03\xc8\x01\x01\x12\x10\n\x08progress\x18\x03 \x01(\x08\"F\n\x0f\x41nalyzeResponse\x12\x33\n\x08\x61nalysis\x18\x01 \x01(\x0b\x32!.fangcheng.evaluation.v1.Analysis\"\'\n\x04Wait\x12\x0c\n\x04tile\x18\x01 \x01(\r\x12\x11\n\tleast_fan\x18\x02 \x01(\r\"r\n\rDiscardChoice\x12\x0c\n\x04tile\x18\x01 \x01(\r\x12,\n\x05waits\x18\x02 \x03(\x0b\x32\x1d.fangcheng.evaluation.v1.Wait\x12\x0f\n\x07shanten\x18\x03 \x01(\x05\x12\x14\n\x0cuseful_tiles\x18\x04 \x03(\r\"V\n\nKongChoice\x12\x0c\n\x04tile\x18\x01 \x01(\r\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12,\n\x05waits\x18\x03 \x03(\x0b\x32\x1d.fangcheng.evaluation.v1.Wait\"\xba\x02\n\x08\x41nalysis\x12\x0c\n\x04wins\x18\x01 \x01(\x08\x12-\n\x08readings\x18\x02 \x03(\x0b\x32\x1b.fangcheng.rules.v1.Reading\x12,\n\x05waits\x18\x03 \x03(\x0b\x32\x1d.fangcheng.evaluation.v1.Wait\x12\x38\n\x08\x64iscards\x18\x04 \x03(\x0b\x32&.fangcheng.evaluation.v1.DiscardChoice\x12\x32\n\x05kongs\x18\x05 \x03(\x0b\x32#.fangcheng.evaluation.v1.KongChoice\x12\x0f\n\x07shanten\x18\x06 \x01(\x05\x12\x14\n\x0cuseful_tiles\x18\x07 \x03(\r\x12.\n\tfan_items\x18\x08 \x03(\x0b\x32\x1b.fangcheng.rules.v1.FanItem\"b\n\x13\x41nalyzeBatchRequest\x12K\n\x08requests\x18\x01 \x03(\x0b\x32\'.fangcheng.evaluation.v1.AnalyzeRequestB\x10\xbaH\r\x92\x01\n\x08\x01\x10\xe8\x07\"\x03\xd8\x01\x03\"O\n\x14\x41nalyzeBatchResponse\x12\x37\n\x07results\x18\x01 \x03(\x0b\x32&.fangcheng.evaluation.v1.AnalyzeResult\"\x80\x01\n\rAnalyzeResult\x12\x35\n\x08\x61nalysis\x18\x01 \x01(\x0b\x32!.fangcheng.evaluation.v1.AnalysisH\x00\x12.\n\x07problem\x18\x02 \x01(\x0b\x32\x1b.fangcheng.rules.v1.ProblemH\x00\x42\x08\n\x06result\"\x80\x01\n\x0cScoreRequest\x12\x38\n\x05rules\x18\x01 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoiceB\x06\xbaH\x03\xc8\x01\x01\x12\x36\n\x04hand\x18\x02 \x01(\x0b\x32 .fangcheng.rules.v1.FinishedHandB\x06\xbaH\x03\xc8\x01\x01\"9\n\rScoreResponse\x12(\n\x05score\x18\x01 \x01(\x0b\x32\x19.fangcheng.rules.v1.Score\"^\n\x11ScoreBatchRequest\x12I\n\x08requests\x18\x01 \x03(\x0b\x32%.fangcheng.evaluation.v1.ScoreRequestB\x10\xbaH\r\x92\x01\n\x08\x01\x10\xe8\x07\"\x03\xd8\x01\x03\"K\n\x12ScoreBatchResponse\x12\x35\n\x07results\x18\x01 \x03(\x0b\x32$.fangcheng.evaluation.v1.ScoreResult\"s\n\x0bScoreResult\x12*\n\x05score\x18\x01 \x01(\x0b\x32\x19.fangcheng.rules.v1.ScoreH\x00\x12.\n\x07problem\x18\x02 \x01(\x0b\x32\x1b.fangcheng.rules.v1.ProblemH\x00\x42\x08\n\x06result2\xcd\x04\n\x11\x45valuationService\x12y\n\x0cListRuleSets\x12,.fangcheng.evaluation.v1.ListRuleSetsRequest\x1a-.fangcheng.evaluation.v1.ListRuleSetsResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12j\n\x07\x41nalyze\x12\'.fangcheng.evaluation.v1.AnalyzeRequest\x1a(.fangcheng.evaluation.v1.AnalyzeResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12x\n\x0c\x41nalyzeBatch\x12,.fangcheng.evaluation.v1.AnalyzeBatchRequest\x1a-.fangcheng.evaluation.v1.AnalyzeBatchResponse\"\x0b\x90\x02\x01\xb2\xe1\x18\x04\n\x02\x02\x03\x12\x63\n\x05Score\x12%.fangcheng.evaluation.v1.ScoreRequest\x1a&.fangcheng.evaluation.v1.ScoreResponse\"\x0b\x90\x02\x01\xb2\xe1\x18\x04\n\x02\x02\x03\x12r\n\nScoreBatch\x12*.fangcheng.evaluation.v1.ScoreBatchRequest\x1a+.fangcheng.evaluation.v1.ScoreBatchResponse\"\x0b\x90\x02\x01\xb2\xe1\x18\x04\n\x02\x02\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(fangcheng/evaluation/v1/evaluation.proto\x12\x17\x66\x61ngcheng.evaluation.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\"\x15\n\x13ListRuleSetsRequest\"F\n\x14ListRuleSetsResponse\x12.\n\trule_sets\x18\x01 \x03(\x0b\x32\x1b.fangcheng.rules.v1.RuleSet\"`\n\x04Hand\x12%\n\tconcealed\x18\x01 \x03(\rB\x12\xbaH\x0f\x92\x01\x0c\x08\x01\x10\x0e\"\x06*\x04\x18:(\x0b\x12\x31\n\x05melds\x18\x02 \x03(\x0b\x32\x18.fangcheng.rules.v1.MeldB\x08\xbaH\x05\x92\x01\x02\x10\x04\"\xb6\x01\n\x0e\x41nalyzeRequest\x12\x38\n\x05rules\x18\x01 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoiceB\x06\xbaH\x03\xc8\x01\x01\x12\x33\n\x04hand\x18\x02 \x01(\x0b\x32\x1d.fangcheng.evaluation.v1.HandB\x06\xbaH\x03\xc8\x01\x01\x12\x10\n\x08progress\x18\x03 \x01(\x08\x12#\n\x07\x66lowers\x18\x04 \x03(\rB\x12\xbaH\x0f\x92\x01\x0c\x10\x08\x18\x01\"\x06*\x04\x18:(3\"F\n\x0f\x41nalyzeResponse\x12\x33\n\x08\x61nalysis\x18\x01 \x01(\x0b\x32!.fangcheng.evaluation.v1.Analysis\"<\n\x04Wait\x12\x0c\n\x04tile\x18\x01 \x01(\r\x12\x11\n\tleast_fan\x18\x02 \x01(\r\x12\x13\n\x0bleast_units\x18\x03 \x01(\x03\"\xac\x01\n\rDiscardChoice\x12\x0c\n\x04tile\x18\x01 \x01(\r\x12,\n\x05waits\x18\x02 \x03(\x0b\x32\x1d.fangcheng.evaluation.v1.Wait\x12\x0f\n\x07shanten\x18\x03 \x01(\x05\x12\x14\n\x0cuseful_tiles\x18\x04 \x03(\r\x12\x38\n\x0b\x63laim_kongs\x18\x05 \x03(\x0b\x32#.fangcheng.evaluation.v1.KongChoice\"V\n\nKongChoice\x12\x0c\n\x04tile\x18\x01 \x01(\r\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12,\n\x05waits\x18\x03 \x03(\x0b\x32\x1d.fangcheng.evaluation.v1.Wait\"\xf4\x02\n\x08\x41nalysis\x12\x0c\n\x04wins\x18\x01 \x01(\x08\x12-\n\x08readings\x18\x02 \x03(\x0b\x32\x1b.fangcheng.rules.v1.Reading\x12,\n\x05waits\x18\x03 \x03(\x0b\x32\x1d.fangcheng.evaluation.v1.Wait\x12\x38\n\x08\x64iscards\x18\x04 \x03(\x0b\x32&.fangcheng.evaluation.v1.DiscardChoice\x12\x32\n\x05kongs\x18\x05 \x03(\x0b\x32#.fangcheng.evaluation.v1.KongChoice\x12\x0f\n\x07shanten\x18\x06 \x01(\x05\x12\x14\n\x0cuseful_tiles\x18\x07 \x03(\r\x12.\n\tfan_items\x18\x08 \x03(\x0b\x32\x1b.fangcheng.rules.v1.FanItem\x12\x38\n\x0b\x63laim_kongs\x18\t \x03(\x0b\x32#.fangcheng.evaluation.v1.KongChoice\"b\n\x13\x41nalyzeBatchRequest\x12K\n\x08requests\x18\x01 \x03(\x0b\x32\'.fangcheng.evaluation.v1.AnalyzeRequestB\x10\xbaH\r\x92\x01\n\x08\x01\x10\xe8\x07\"\x03\xd8\x01\x03\"O\n\x14\x41nalyzeBatchResponse\x12\x37\n\x07results\x18\x01 \x03(\x0b\x32&.fangcheng.evaluation.v1.AnalyzeResult\"\x80\x01\n\rAnalyzeResult\x12\x35\n\x08\x61nalysis\x18\x01 \x01(\x0b\x32!.fangcheng.evaluation.v1.AnalysisH\x00\x12.\n\x07problem\x18\x02 \x01(\x0b\x32\x1b.fangcheng.rules.v1.ProblemH\x00\x42\x08\n\x06result\"\x80\x01\n\x0cScoreRequest\x12\x38\n\x05rules\x18\x01 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoiceB\x06\xbaH\x03\xc8\x01\x01\x12\x36\n\x04hand\x18\x02 \x01(\x0b\x32 .fangcheng.rules.v1.FinishedHandB\x06\xbaH\x03\xc8\x01\x01\"9\n\rScoreResponse\x12(\n\x05score\x18\x01 \x01(\x0b\x32\x19.fangcheng.rules.v1.Score\"^\n\x11ScoreBatchRequest\x12I\n\x08requests\x18\x01 \x03(\x0b\x32%.fangcheng.evaluation.v1.ScoreRequestB\x10\xbaH\r\x92\x01\n\x08\x01\x10\xe8\x07\"\x03\xd8\x01\x03\"K\n\x12ScoreBatchResponse\x12\x35\n\x07results\x18\x01 \x03(\x0b\x32$.fangcheng.evaluation.v1.ScoreResult\"s\n\x0bScoreResult\x12*\n\x05score\x18\x01 \x01(\x0b\x32\x19.fangcheng.rules.v1.ScoreH\x00\x12.\n\x07problem\x18\x02 \x01(\x0b\x32\x1b.fangcheng.rules.v1.ProblemH\x00\x42\x08\n\x06result2\xcd\x04\n\x11\x45valuationService\x12y\n\x0cListRuleSets\x12,.fangcheng.evaluation.v1.ListRuleSetsRequest\x1a-.fangcheng.evaluation.v1.ListRuleSetsResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12j\n\x07\x41nalyze\x12\'.fangcheng.evaluation.v1.AnalyzeRequest\x1a(.fangcheng.evaluation.v1.AnalyzeResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12x\n\x0c\x41nalyzeBatch\x12,.fangcheng.evaluation.v1.AnalyzeBatchRequest\x1a-.fangcheng.evaluation.v1.AnalyzeBatchResponse\"\x0b\x90\x02\x01\xb2\xe1\x18\x04\n\x02\x02\x03\x12\x63\n\x05Score\x12%.fangcheng.evaluation.v1.ScoreRequest\x1a&.fangcheng.evaluation.v1.ScoreResponse\"\x0b\x90\x02\x01\xb2\xe1\x18\x04\n\x02\x02\x03\x12r\n\nScoreBatch\x12*.fangcheng.evaluation.v1.ScoreBatchRequest\x1a+.fangcheng.evaluation.v1.ScoreBatchResponse\"\x0b\x90\x02\x01\xb2\xe1\x18\x04\n\x02\x02\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,6 +42,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ANALYZEREQUEST'].fields_by_name['rules']._serialized_options = b'\272H\003\310\001\001'
   _globals['_ANALYZEREQUEST'].fields_by_name['hand']._loaded_options = None
   _globals['_ANALYZEREQUEST'].fields_by_name['hand']._serialized_options = b'\272H\003\310\001\001'
+  _globals['_ANALYZEREQUEST'].fields_by_name['flowers']._loaded_options = None
+  _globals['_ANALYZEREQUEST'].fields_by_name['flowers']._serialized_options = b'\272H\017\222\001\014\020\010\030\001\"\006*\004\030:(3'
   _globals['_ANALYZEBATCHREQUEST'].fields_by_name['requests']._loaded_options = None
   _globals['_ANALYZEBATCHREQUEST'].fields_by_name['requests']._serialized_options = b'\272H\r\222\001\n\010\001\020\350\007\"\003\330\001\003'
   _globals['_SCOREREQUEST'].fields_by_name['rules']._loaded_options = None
@@ -67,33 +69,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HAND']._serialized_start=259
   _globals['_HAND']._serialized_end=355
   _globals['_ANALYZEREQUEST']._serialized_start=358
-  _globals['_ANALYZEREQUEST']._serialized_end=503
-  _globals['_ANALYZERESPONSE']._serialized_start=505
-  _globals['_ANALYZERESPONSE']._serialized_end=575
-  _globals['_WAIT']._serialized_start=577
-  _globals['_WAIT']._serialized_end=616
-  _globals['_DISCARDCHOICE']._serialized_start=618
-  _globals['_DISCARDCHOICE']._serialized_end=732
-  _globals['_KONGCHOICE']._serialized_start=734
-  _globals['_KONGCHOICE']._serialized_end=820
-  _globals['_ANALYSIS']._serialized_start=823
-  _globals['_ANALYSIS']._serialized_end=1137
-  _globals['_ANALYZEBATCHREQUEST']._serialized_start=1139
-  _globals['_ANALYZEBATCHREQUEST']._serialized_end=1237
-  _globals['_ANALYZEBATCHRESPONSE']._serialized_start=1239
-  _globals['_ANALYZEBATCHRESPONSE']._serialized_end=1318
-  _globals['_ANALYZERESULT']._serialized_start=1321
-  _globals['_ANALYZERESULT']._serialized_end=1449
-  _globals['_SCOREREQUEST']._serialized_start=1452
-  _globals['_SCOREREQUEST']._serialized_end=1580
-  _globals['_SCORERESPONSE']._serialized_start=1582
-  _globals['_SCORERESPONSE']._serialized_end=1639
-  _globals['_SCOREBATCHREQUEST']._serialized_start=1641
-  _globals['_SCOREBATCHREQUEST']._serialized_end=1735
-  _globals['_SCOREBATCHRESPONSE']._serialized_start=1737
-  _globals['_SCOREBATCHRESPONSE']._serialized_end=1812
-  _globals['_SCORERESULT']._serialized_start=1814
-  _globals['_SCORERESULT']._serialized_end=1929
-  _globals['_EVALUATIONSERVICE']._serialized_start=1932
-  _globals['_EVALUATIONSERVICE']._serialized_end=2521
+  _globals['_ANALYZEREQUEST']._serialized_end=540
+  _globals['_ANALYZERESPONSE']._serialized_start=542
+  _globals['_ANALYZERESPONSE']._serialized_end=612
+  _globals['_WAIT']._serialized_start=614
+  _globals['_WAIT']._serialized_end=674
+  _globals['_DISCARDCHOICE']._serialized_start=677
+  _globals['_DISCARDCHOICE']._serialized_end=849
+  _globals['_KONGCHOICE']._serialized_start=851
+  _globals['_KONGCHOICE']._serialized_end=937
+  _globals['_ANALYSIS']._serialized_start=940
+  _globals['_ANALYSIS']._serialized_end=1312
+  _globals['_ANALYZEBATCHREQUEST']._serialized_start=1314
+  _globals['_ANALYZEBATCHREQUEST']._serialized_end=1412
+  _globals['_ANALYZEBATCHRESPONSE']._serialized_start=1414
+  _globals['_ANALYZEBATCHRESPONSE']._serialized_end=1493
+  _globals['_ANALYZERESULT']._serialized_start=1496
+  _globals['_ANALYZERESULT']._serialized_end=1624
+  _globals['_SCOREREQUEST']._serialized_start=1627
+  _globals['_SCOREREQUEST']._serialized_end=1755
+  _globals['_SCORERESPONSE']._serialized_start=1757
+  _globals['_SCORERESPONSE']._serialized_end=1814
+  _globals['_SCOREBATCHREQUEST']._serialized_start=1816
+  _globals['_SCOREBATCHREQUEST']._serialized_end=1910
+  _globals['_SCOREBATCHRESPONSE']._serialized_start=1912
+  _globals['_SCOREBATCHRESPONSE']._serialized_end=1987
+  _globals['_SCORERESULT']._serialized_start=1989
+  _globals['_SCORERESULT']._serialized_end=2104
+  _globals['_EVALUATIONSERVICE']._serialized_start=2107
+  _globals['_EVALUATIONSERVICE']._serialized_end=2696
 # @@protoc_insertion_point(module_scope)

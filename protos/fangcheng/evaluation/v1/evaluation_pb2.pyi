@@ -108,6 +108,7 @@ class AnalyzeRequest(_message.Message):
     RULES_FIELD_NUMBER: _builtins.int
     HAND_FIELD_NUMBER: _builtins.int
     PROGRESS_FIELD_NUMBER: _builtins.int
+    FLOWERS_FIELD_NUMBER: _builtins.int
     progress: _builtins.bool
     """Also answer shanten and useful tiles, now and after each discard. Costs a little more."""
     @_builtins.property
@@ -118,16 +119,21 @@ class AnalyzeRequest(_message.Message):
     def hand(self) -> Global___Hand:
         """The hand."""
 
+    @_builtins.property
+    def flowers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The flowers that the seat has laid down; they matter for what a wait is worth (Jintan)."""
+
     def __init__(
         self,
         *,
         rules: _rules_pb2.RuleSetChoice | None = ...,
         hand: Global___Hand | None = ...,
         progress: _builtins.bool = ...,
+        flowers: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["hand", b"hand", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand", b"hand", "progress", b"progress", "rules", b"rules"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["flowers", b"flowers", "hand", b"hand", "progress", b"progress", "rules", b"rules"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -165,21 +171,25 @@ class Wait(_message.Message):
 
     TILE_FIELD_NUMBER: _builtins.int
     LEAST_FAN_FIELD_NUMBER: _builtins.int
+    LEAST_UNITS_FIELD_NUMBER: _builtins.int
     tile: _builtins.int
     """The tile."""
     least_fan: _builtins.int
     """The fan that count against every loser when it is won on a discard, by the hand alone: nothing of
     the moment, such as self-draw or dealer, is in it. 0 for a win of a fixed amount too.
     """
+    least_units: _builtins.int
+    """Units that the discarder pays then, flowers included; 0 where the rule set does not tell."""
     def __init__(
         self,
         *,
         tile: _builtins.int = ...,
         least_fan: _builtins.int = ...,
+        least_units: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["least_fan", b"least_fan", "tile", b"tile"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["least_fan", b"least_fan", "least_units", b"least_units", "tile", b"tile"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -195,6 +205,7 @@ class DiscardChoice(_message.Message):
     WAITS_FIELD_NUMBER: _builtins.int
     SHANTEN_FIELD_NUMBER: _builtins.int
     USEFUL_TILES_FIELD_NUMBER: _builtins.int
+    CLAIM_KONGS_FIELD_NUMBER: _builtins.int
     tile: _builtins.int
     """The tile discarded."""
     shanten: _builtins.int
@@ -207,6 +218,10 @@ class DiscardChoice(_message.Message):
     def useful_tiles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The tiles that bring the hand nearer. Only with `progress`."""
 
+    @_builtins.property
+    def claim_kongs(self) -> _containers.RepeatedCompositeFieldContainer[Global___KongChoice]:
+        """The exposed kongs that the thirteen could make of a discard, where they wait."""
+
     def __init__(
         self,
         *,
@@ -214,10 +229,11 @@ class DiscardChoice(_message.Message):
         waits: _abc.Iterable[Global___Wait] | None = ...,
         shanten: _builtins.int = ...,
         useful_tiles: _abc.Iterable[_builtins.int] | None = ...,
+        claim_kongs: _abc.Iterable[Global___KongChoice] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["shanten", b"shanten", "tile", b"tile", "useful_tiles", b"useful_tiles", "waits", b"waits"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim_kongs", b"claim_kongs", "shanten", b"shanten", "tile", b"tile", "useful_tiles", b"useful_tiles", "waits", b"waits"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -225,7 +241,7 @@ Global___DiscardChoice: _TypeAlias = DiscardChoice  # noqa: Y015
 
 @_typing.final
 class KongChoice(_message.Message):
-    """What remains after a kong in the seat's own turn, before its replacement is drawn."""
+    """What remains after a kong, before its replacement is drawn."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -233,12 +249,14 @@ class KongChoice(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     WAITS_FIELD_NUMBER: _builtins.int
     tile: _builtins.int
-    """The tile of which four are laid down."""
+    """The tile of which four are laid down, the tile added, or the lowest dragon of a whirlwind."""
     kind: _builtins.str
-    """`concealed_kong` or `added_kong`."""
+    """In the seat's own turn `concealed_kong`, `added_kong` (a dragon added to a whirlwind too) or
+    `whirlwind`; of a discard `exposed_kong`.
+    """
     @_builtins.property
     def waits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Wait]:
-        """The legal waits afterwards."""
+        """The legal waits afterwards. None for a whirlwind, which leaves fourteen tiles."""
 
     def __init__(
         self,
@@ -269,6 +287,7 @@ class Analysis(_message.Message):
     SHANTEN_FIELD_NUMBER: _builtins.int
     USEFUL_TILES_FIELD_NUMBER: _builtins.int
     FAN_ITEMS_FIELD_NUMBER: _builtins.int
+    CLAIM_KONGS_FIELD_NUMBER: _builtins.int
     wins: _builtins.bool
     """14 tiles: the hand is complete under the rule set's conditions."""
     shanten: _builtins.int
@@ -297,6 +316,10 @@ class Analysis(_message.Message):
     def fan_items(self) -> _containers.RepeatedCompositeFieldContainer[_rules_pb2.FanItem]:
         """14 tiles, complete: the fan items of the first reading that come from the hand alone."""
 
+    @_builtins.property
+    def claim_kongs(self) -> _containers.RepeatedCompositeFieldContainer[Global___KongChoice]:
+        """13 tiles that wait: the exposed kongs that they could make of a discard."""
+
     def __init__(
         self,
         *,
@@ -308,10 +331,11 @@ class Analysis(_message.Message):
         shanten: _builtins.int = ...,
         useful_tiles: _abc.Iterable[_builtins.int] | None = ...,
         fan_items: _abc.Iterable[_rules_pb2.FanItem] | None = ...,
+        claim_kongs: _abc.Iterable[Global___KongChoice] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["discards", b"discards", "fan_items", b"fan_items", "kongs", b"kongs", "readings", b"readings", "shanten", b"shanten", "useful_tiles", b"useful_tiles", "waits", b"waits", "wins", b"wins"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim_kongs", b"claim_kongs", "discards", b"discards", "fan_items", b"fan_items", "kongs", b"kongs", "readings", b"readings", "shanten", b"shanten", "useful_tiles", b"useful_tiles", "waits", b"waits", "wins", b"wins"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -309,6 +309,7 @@ class RuleSet(_message.Message):
     OPTIONS_FIELD_NUMBER: _builtins.int
     FAN_ITEMS_FIELD_NUMBER: _builtins.int
     TITLES_FIELD_NUMBER: _builtins.int
+    DECLARATIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Id, such as `baishan_kele`."""
     revision: _builtins.int
@@ -333,6 +334,10 @@ class RuleSet(_message.Message):
     def titles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Title]:
         """The rank titles, the lowest first; empty where the rule set has none."""
 
+    @_builtins.property
+    def declarations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What a seat may declare with a discard, such as `ting` (听) or `lou_open` (明楼)."""
+
     def __init__(
         self,
         *,
@@ -344,10 +349,11 @@ class RuleSet(_message.Message):
         options: _abc.Iterable[Global___OptionSpec] | None = ...,
         fan_items: _abc.Iterable[Global___FanItemSpec] | None = ...,
         titles: _abc.Iterable[Global___Title] | None = ...,
+        declarations: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "revision", b"revision", "tiles", b"tiles", "titles", b"titles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "revision", b"revision", "tiles", b"tiles", "titles", b"titles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -366,16 +372,20 @@ class Meld(_message.Message):
     TILES_FIELD_NUMBER: _builtins.int
     FROM_SEAT_FIELD_NUMBER: _builtins.int
     CLAIMED_TILE_FIELD_NUMBER: _builtins.int
+    TREASURE_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """`chi`, `pong`, `exposed_kong` (on a discard), `added_kong` (onto an own pong) or
-    `concealed_kong`. Other rule sets may bring kinds of their own.
+    """`chi`, `pong`, `exposed_kong` (on a discard), `added_kong` (onto an own pong),
+    `concealed_kong`, or `whirlwind` (旋风杠: the three dragons, and each dragon added to them).
+    Other rule sets may bring kinds of their own.
     """
     from_seat: _builtins.int
-    """The seat whose discard was claimed. Unset for a concealed kong; an added kong carries that of its
-    pong. In a request it may be left out where the rule set does not ask who fed a meld.
+    """The seat whose discard was claimed. Unset for a concealed kong and a whirlwind; an added kong
+    carries that of its pong. In a request it may be left out where the rule set does not ask who fed a meld.
     """
     claimed_tile: _builtins.int
     """The claimed tile; 0 where there is none or it is not known."""
+    treasure: _builtins.bool
+    """A pong of what was the treasure (宝牌) when it was made."""
     @_builtins.property
     def tiles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Its tiles, ascending. Zeros where the reader may not see them (the concealed kong of another
@@ -389,10 +399,11 @@ class Meld(_message.Message):
         tiles: _abc.Iterable[_builtins.int] | None = ...,
         from_seat: _builtins.int | None = ...,
         claimed_tile: _builtins.int = ...,
+        treasure: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat", "from_seat", b"from_seat"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat", "claimed_tile", b"claimed_tile", "from_seat", b"from_seat", "kind", b"kind", "tiles", b"tiles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat", "claimed_tile", b"claimed_tile", "from_seat", b"from_seat", "kind", b"kind", "tiles", b"tiles", "treasure", b"treasure"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__from_seat: _TypeAlias = _typing.Literal["from_seat"]  # noqa: Y015
     _WhichOneofArgType__from_seat: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat"]  # noqa: Y015
@@ -493,8 +504,11 @@ class SeatHand(_message.Message):
     DECLARED_FIELD_NUMBER: _builtins.int
     PIAO_FIELD_NUMBER: _builtins.int
     FIRST_DISCARD_FIELD_NUMBER: _builtins.int
+    FLOWERS_FIELD_NUMBER: _builtins.int
     declared: _builtins.str
-    """What the seat has declared: empty, or `ting` (听)."""
+    """What the seat has declared: empty, or one of the rule set's declarations, such as `ting` (听),
+    `lou_open` (明楼) or `lou_hidden` (暗楼).
+    """
     piao: _builtins.int
     """飘 chosen before the deal, in units; 0 where there was none."""
     first_discard: _builtins.int
@@ -507,6 +521,10 @@ class SeatHand(_message.Message):
     def melds(self) -> _containers.RepeatedCompositeFieldContainer[Global___Meld]:
         """Melds in the order in which they were laid down."""
 
+    @_builtins.property
+    def flowers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The flowers that the seat has laid down."""
+
     def __init__(
         self,
         *,
@@ -515,10 +533,11 @@ class SeatHand(_message.Message):
         declared: _builtins.str = ...,
         piao: _builtins.int = ...,
         first_discard: _builtins.int = ...,
+        flowers: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["concealed", b"concealed", "declared", b"declared", "first_discard", b"first_discard", "melds", b"melds", "piao", b"piao"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["concealed", b"concealed", "declared", b"declared", "first_discard", b"first_discard", "flowers", b"flowers", "melds", b"melds", "piao", b"piao"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -538,6 +557,8 @@ class WinEnd(_message.Message):
     KONG_FROM_SEAT_FIELD_NUMBER: _builtins.int
     DISCARD_AFTER_KONG_FIELD_NUMBER: _builtins.int
     ON_DEAL_FIELD_NUMBER: _builtins.int
+    AFTER_FLOWER_FIELD_NUMBER: _builtins.int
+    FIRST_ROUND_FIELD_NUMBER: _builtins.int
     tile: _builtins.int
     """The tile that was won on."""
     by: _builtins.str
@@ -545,16 +566,26 @@ class WinEnd(_message.Message):
     from_seat: _builtins.int
     """The discarder or the robbed kong's owner. Required unless `by` is `self_draw`."""
     after_kong: _builtins.str
-    """The kind of kong whose replacement won: `exposed`, `added`, `concealed`; empty: none."""
+    """The kind of kong whose replacement won: `exposed`, `added` (a dragon added to a whirlwind too),
+    `concealed`; empty: none.
+    """
     kong_from_seat: _builtins.int
     """Who discarded the tile of the exposed kong of `after_kong`."""
     discard_after_kong: _builtins.bool
     """The winning discard is the one that followed its discarder's kong and replacement (杠后炮)."""
     on_deal: _builtins.bool
-    """The dealer wins on the tiles dealt, before any other act (天胡)."""
+    """The dealer wins on the tiles dealt, before any other act (天胡); flowers were replaced."""
+    after_flower: _builtins.bool
+    """The winning tile replaced a flower; with `after_kong`: a kong, then a flower, then the tile."""
     @_builtins.property
     def winners(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The seats that win, in turn order. One, unless the rule set lets several win."""
+
+    @_builtins.property
+    def first_round(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The winners, not the dealer, who won before any meld of anyone and before their own first discard
+        (地和).
+        """
 
     def __init__(
         self,
@@ -567,10 +598,12 @@ class WinEnd(_message.Message):
         kong_from_seat: _builtins.int | None = ...,
         discard_after_kong: _builtins.bool = ...,
         on_deal: _builtins.bool = ...,
+        after_flower: _builtins.bool = ...,
+        first_round: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat", "_kong_from_seat", b"_kong_from_seat", "from_seat", b"from_seat", "kong_from_seat", b"kong_from_seat"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat", "_kong_from_seat", b"_kong_from_seat", "after_kong", b"after_kong", "by", b"by", "discard_after_kong", b"discard_after_kong", "from_seat", b"from_seat", "kong_from_seat", b"kong_from_seat", "on_deal", b"on_deal", "tile", b"tile", "winners", b"winners"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat", "_kong_from_seat", b"_kong_from_seat", "after_flower", b"after_flower", "after_kong", b"after_kong", "by", b"by", "discard_after_kong", b"discard_after_kong", "first_round", b"first_round", "from_seat", b"from_seat", "kong_from_seat", b"kong_from_seat", "on_deal", b"on_deal", "tile", b"tile", "winners", b"winners"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__from_seat: _TypeAlias = _typing.Literal["from_seat"]  # noqa: Y015
     _WhichOneofArgType__from_seat: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat"]  # noqa: Y015
@@ -623,6 +656,28 @@ class EscapeEnd(_message.Message):
 Global___EscapeEnd: _TypeAlias = EscapeEnd  # noqa: Y015
 
 @_typing.final
+class EightFlowersEnd(_message.Message):
+    """A hand that ended because a seat has laid down all eight flowers, which wins at once."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EightFlowersEnd: _TypeAlias = EightFlowersEnd  # noqa: Y015
+
+@_typing.final
 class DissolvedEnd(_message.Message):
     """A hand that an operator or a vote dissolved: nothing is paid."""
 
@@ -656,8 +711,16 @@ class FinishedHand(_message.Message):
     DRAW_FIELD_NUMBER: _builtins.int
     ESCAPE_FIELD_NUMBER: _builtins.int
     DISSOLVED_FIELD_NUMBER: _builtins.int
+    EIGHT_FLOWERS_FIELD_NUMBER: _builtins.int
+    DRAWN_HANDS_BEFORE_FIELD_NUMBER: _builtins.int
+    TREASURE_FIELD_NUMBER: _builtins.int
+    FALSE_WINS_FIELD_NUMBER: _builtins.int
     dealer: _builtins.int
     """The dealer's seat."""
+    drawn_hands_before: _builtins.int
+    """Drawn hands in a row before this one, where the rule set asks (Shandong)."""
+    treasure: _builtins.int
+    """The treasure (宝牌) at the end, of which one copy lies on the wall; 0: none."""
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatHand]:
         """Seats 0 to 3, in this order."""
@@ -678,6 +741,14 @@ class FinishedHand(_message.Message):
     def dissolved(self) -> Global___DissolvedEnd:
         """The hand was dissolved."""
 
+    @_builtins.property
+    def eight_flowers(self) -> Global___EightFlowersEnd:
+        """A seat has laid down all eight flowers."""
+
+    @_builtins.property
+    def false_wins(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Seats that called a win without having one (诈胡), once for each call."""
+
     def __init__(
         self,
         *,
@@ -687,12 +758,16 @@ class FinishedHand(_message.Message):
         draw: Global___DrawEnd | None = ...,
         escape: Global___EscapeEnd | None = ...,
         dissolved: Global___DissolvedEnd | None = ...,
+        eight_flowers: Global___EightFlowersEnd | None = ...,
+        drawn_hands_before: _builtins.int = ...,
+        treasure: _builtins.int = ...,
+        false_wins: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["dissolved", b"dissolved", "draw", b"draw", "end", b"end", "escape", b"escape", "win", b"win"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["dissolved", b"dissolved", "draw", b"draw", "eight_flowers", b"eight_flowers", "end", b"end", "escape", b"escape", "win", b"win"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dealer", b"dealer", "dissolved", b"dissolved", "draw", b"draw", "end", b"end", "escape", b"escape", "seats", b"seats", "win", b"win"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dealer", b"dealer", "dissolved", b"dissolved", "draw", b"draw", "drawn_hands_before", b"drawn_hands_before", "eight_flowers", b"eight_flowers", "end", b"end", "escape", b"escape", "false_wins", b"false_wins", "seats", b"seats", "treasure", b"treasure", "win", b"win"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_end: _TypeAlias = _typing.Literal["win", "draw", "escape", "dissolved"]  # noqa: Y015
+    _WhichOneofReturnType_end: _TypeAlias = _typing.Literal["win", "draw", "escape", "dissolved", "eight_flowers"]  # noqa: Y015
     _WhichOneofArgType_end: _TypeAlias = _typing.Literal["end", b"end"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_end) -> _WhichOneofReturnType_end | None: ...
 
@@ -761,12 +836,18 @@ class WinnerScore(_message.Message):
     FAN_FIELD_NUMBER: _builtins.int
     FLAT_FIELD_NUMBER: _builtins.int
     READING_FIELD_NUMBER: _builtins.int
+    FLOWER_POINTS_FIELD_NUMBER: _builtins.int
+    MULTIPLIER_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """The winner."""
     fan: _builtins.int
     """Their fan together; 0 for a fixed amount."""
     flat: _builtins.int
     """The fixed amount in units that each loser pays; 0 where fan decide."""
+    flower_points: _builtins.int
+    """Flower points (花), which are added before the fan multiply; 0 where the rule set has none."""
+    multiplier: _builtins.int
+    """What the amount is multiplied by besides its fan, whoever pays (明楼, drawn hands); 1: nothing."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___FanItem]:
         """The items that count against every loser."""
@@ -783,10 +864,12 @@ class WinnerScore(_message.Message):
         fan: _builtins.int = ...,
         flat: _builtins.int = ...,
         reading: Global___Reading | None = ...,
+        flower_points: _builtins.int = ...,
+        multiplier: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["reading", b"reading"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fan", b"fan", "flat", b"flat", "items", b"items", "reading", b"reading", "seat", b"seat"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fan", b"fan", "flat", b"flat", "flower_points", b"flower_points", "items", b"items", "multiplier", b"multiplier", "reading", b"reading", "seat", b"seat"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -803,6 +886,7 @@ class LoserScore(_message.Message):
     ITEMS_FIELD_NUMBER: _builtins.int
     FAN_FIELD_NUMBER: _builtins.int
     AMOUNT_FIELD_NUMBER: _builtins.int
+    MULTIPLIER_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """The loser."""
     winner: _builtins.int
@@ -811,6 +895,8 @@ class LoserScore(_message.Message):
     """All fan that count for this loser, the winner's included."""
     amount: _builtins.int
     """Units paid for the win, after the cap; 0 where this loser does not pay."""
+    multiplier: _builtins.int
+    """What this loser's own part in it multiplies the amount by (明楼, paying for all three); 1: nothing."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___FanItem]:
         """The items that this loser pays more for."""
@@ -823,10 +909,11 @@ class LoserScore(_message.Message):
         items: _abc.Iterable[Global___FanItem] | None = ...,
         fan: _builtins.int = ...,
         amount: _builtins.int = ...,
+        multiplier: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "fan", b"fan", "items", b"items", "seat", b"seat", "winner", b"winner"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "fan", b"fan", "items", b"items", "multiplier", b"multiplier", "seat", b"seat", "winner", b"winner"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1019,7 +1019,8 @@ class Action(_message.Message):
 
     Examples: `{kind: "discard", tile: 14}`, `{kind: "discard", tile: 14, declare: "ting"}`,
     `{kind: "chi", tiles: [12, 14], tile: 13}`, `{kind: "kong", tile: 25, meld: "concealed_kong"}`,
-    `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`, `{kind: "back"}`
+    `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`, `{kind: "false_win"}`,
+    `{kind: "back"}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1031,15 +1032,20 @@ class Action(_message.Message):
     DECLARE_FIELD_NUMBER: _builtins.int
     AMOUNT_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """`discard`, `chi`, `pong`, `kong`, `win`, `pass`, `piao`, or `back`, which takes a seat back from
-    the table. Other rule sets may bring their own.
+    """`discard`, `chi`, `pong`, `kong`, `win`, `pass`, `piao`, `false_win` (诈胡: to call a win without
+    having one, which costs and leaves the prompt open), or `back`, which takes a seat back from the
+    table. Other rule sets may bring their own.
     """
     tile: _builtins.int
-    """The tile discarded, claimed, won on, or of which a kong is made; 0 for pass and piao."""
+    """The tile discarded, claimed, won on, or of which a kong is made (a whirlwind: its lowest dragon);
+    0 for pass, piao and a false win.
+    """
     meld: _builtins.str
-    """Kong: `exposed_kong`, `added_kong` or `concealed_kong`."""
+    """Kong: `exposed_kong`, `added_kong` (a dragon added to a whirlwind too), `concealed_kong` or
+    `whirlwind`.
+    """
     declare: _builtins.str
-    """What is declared with a discard or kong: empty, or `ting`."""
+    """What is declared with a discard or kong: empty, or one of the rule set's declarations."""
     amount: _builtins.int
     """Piao: the units chosen."""
     @_builtins.property
@@ -1249,6 +1255,10 @@ class TableEvent(_message.Message):
     HAND_SETTLED_FIELD_NUMBER: _builtins.int
     TABLE_CLOSED_FIELD_NUMBER: _builtins.int
     LEAVE_ANNOUNCED_FIELD_NUMBER: _builtins.int
+    FLOWER_LAID_FIELD_NUMBER: _builtins.int
+    TREASURE_TURNED_FIELD_NUMBER: _builtins.int
+    KONG_ROBBED_FIELD_NUMBER: _builtins.int
+    FALSE_WIN_CALLED_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """1, 2, 3, … for this viewer."""
     @_builtins.property
@@ -1315,6 +1325,22 @@ class TableEvent(_message.Message):
     def leave_announced(self) -> Global___LeaveAnnounced:
         """A player said that it leaves after the hand."""
 
+    @_builtins.property
+    def flower_laid(self) -> Global___FlowerLaid:
+        """A seat has laid down a flower."""
+
+    @_builtins.property
+    def treasure_turned(self) -> Global___TreasureTurned:
+        """A tile on the wall was turned up: the treasure."""
+
+    @_builtins.property
+    def kong_robbed(self) -> Global___KongRobbed:
+        """The tile that was being added to a meld was robbed."""
+
+    @_builtins.property
+    def false_win_called(self) -> Global___FalseWinCalled:
+        """A seat has called a win that it does not have."""
+
     def __init__(
         self,
         *,
@@ -1335,12 +1361,16 @@ class TableEvent(_message.Message):
         hand_settled: Global___HandSettled | None = ...,
         table_closed: Global___TableClosed | None = ...,
         leave_announced: Global___LeaveAnnounced | None = ...,
+        flower_laid: Global___FlowerLaid | None = ...,
+        treasure_turned: Global___TreasureTurned | None = ...,
+        kong_robbed: Global___KongRobbed | None = ...,
+        false_win_called: Global___FalseWinCalled | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "leave_announced", b"leave_announced", "melded", b"melded", "piao_shown", b"piao_shown", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "trustee_changed", b"trustee_changed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "piao_shown", b"piao_shown", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "piao_shown", b"piao_shown", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "trustee_changed", b"trustee_changed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "piao_shown", b"piao_shown", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced", "flower_laid", "treasure_turned", "kong_robbed", "false_win_called"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1388,6 +1418,7 @@ class HandStarted(_message.Message):
     COMMITMENT_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
     WALL_TILES_FIELD_NUMBER: _builtins.int
+    DRAWN_HANDS_BEFORE_FIELD_NUMBER: _builtins.int
     hand_number: _builtins.int
     """Counts from 1."""
     dealer: _builtins.int
@@ -1396,6 +1427,8 @@ class HandStarted(_message.Message):
     """SHA-256 of this hand's secret, already fixed by the table's commitment."""
     wall_tiles: _builtins.int
     """Tiles in the wall before the deal."""
+    drawn_hands_before: _builtins.int
+    """Drawn hands in a row before this one."""
     @_builtins.property
     def dice(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The dice that were rolled from the shuffle's random stream."""
@@ -1413,10 +1446,11 @@ class HandStarted(_message.Message):
         commitment: _builtins.bytes = ...,
         entropy: _abc.Iterable[_builtins.bytes] | None = ...,
         wall_tiles: _builtins.int = ...,
+        drawn_hands_before: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "dealer", b"dealer", "dice", b"dice", "entropy", b"entropy", "hand_number", b"hand_number", "wall_tiles", b"wall_tiles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "dealer", b"dealer", "dice", b"dice", "drawn_hands_before", b"drawn_hands_before", "entropy", b"entropy", "hand_number", b"hand_number", "wall_tiles", b"wall_tiles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1513,7 +1547,9 @@ class Drawn(_message.Message):
     tile: _builtins.int
     """The tile; 0 for others than the seat."""
     origin: _builtins.str
-    """`front`, `back` (a replacement) or `dealt_out` (分张)."""
+    """`front`, `back` (a kong's replacement), `flower` (a flower's, from the back too) or `dealt_out`
+    (分张).
+    """
     wall_tiles: _builtins.int
     """Tiles left in the wall."""
     def __init__(
@@ -1533,6 +1569,110 @@ class Drawn(_message.Message):
 Global___Drawn: _TypeAlias = Drawn  # noqa: Y015
 
 @_typing.final
+class FlowerLaid(_message.Message):
+    """A seat has laid down a flower; it draws a replacement next, if there is one."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    TILE_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    tile: _builtins.int
+    """The flower."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        tile: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "tile", b"tile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FlowerLaid: _TypeAlias = FlowerLaid  # noqa: Y015
+
+@_typing.final
+class TreasureTurned(_message.Message):
+    """A tile on the wall was turned up (宝牌): its kind is the treasure from now on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: _builtins.int
+    TILE_FIELD_NUMBER: _builtins.int
+    index: _builtins.int
+    """Its place in the wall, counted from 0 in the order of the draws; unset: there is no treasure any
+    more.
+    """
+    tile: _builtins.int
+    """The tile; 0: there is no treasure any more."""
+    def __init__(
+        self,
+        *,
+        index: _builtins.int | None = ...,
+        tile: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_index", b"_index", "index", b"index"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_index", b"_index", "index", b"index", "tile", b"tile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__index: _TypeAlias = _typing.Literal["index"]  # noqa: Y015
+    _WhichOneofArgType__index: _TypeAlias = _typing.Literal["_index", b"_index"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__index) -> _WhichOneofReturnType__index | None: ...
+
+Global___TreasureTurned: _TypeAlias = TreasureTurned  # noqa: Y015
+
+@_typing.final
+class KongRobbed(_message.Message):
+    """A tile that was being added to a meld was robbed (抢杠, 抢碰): the meld is what it was before."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    TILE_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat whose tile it was."""
+    tile: _builtins.int
+    """The tile."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        tile: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "tile", b"tile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KongRobbed: _TypeAlias = KongRobbed  # noqa: Y015
+
+@_typing.final
+class FalseWinCalled(_message.Message):
+    """A seat has called a win that it does not have (诈胡); it pays when the hand ends."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FalseWinCalled: _TypeAlias = FalseWinCalled  # noqa: Y015
+
+@_typing.final
 class Discarded(_message.Message):
     """A seat has discarded."""
 
@@ -1541,22 +1681,28 @@ class Discarded(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     TILE_FIELD_NUMBER: _builtins.int
     DECLARED_FIELD_NUMBER: _builtins.int
+    SHOWN_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """The seat."""
     tile: _builtins.int
     """The tile."""
     declared: _builtins.str
-    """What was declared with it: empty, or `ting`."""
+    """What was declared with it: empty, or one of the rule set's declarations."""
+    @_builtins.property
+    def shown(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The seat's concealed tiles, where the declaration shows them to all (明楼)."""
+
     def __init__(
         self,
         *,
         seat: _builtins.int = ...,
         tile: _builtins.int = ...,
         declared: _builtins.str = ...,
+        shown: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["declared", b"declared", "seat", b"seat", "tile", b"tile"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declared", b"declared", "seat", b"seat", "shown", b"shown", "tile", b"tile"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1574,10 +1720,10 @@ class Melded(_message.Message):
     seat: _builtins.int
     """The seat."""
     declared: _builtins.str
-    """What was declared with it: empty, or `ting`."""
+    """What was declared with it: empty, or one of the rule set's declarations."""
     @_builtins.property
     def meld(self) -> _rules_pb2.Meld:
-        """The meld as this viewer sees it."""
+        """The meld as this viewer sees it; one that was there before and has a tile more, whole."""
 
     def __init__(
         self,
