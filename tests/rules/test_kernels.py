@@ -353,7 +353,7 @@ def test_the_hands_of_four_sets_and_a_pair_are_as_many_as_is_known() -> None:
     rows = table[places.ROWS : places.SPLITS : 2]
     hands = Counter({(0, 0): 1})
     for ranks in (9, 9, 9, 7):
-        suit = rows[: 5**9] if ranks == 9 else rows[5**9 :]
+        suit = rows[: 5**9] if ranks == 9 else rows[5**9 : 5**9 + 5**7]
         keys = np.nonzero(suit >> 10 & 7)[0]
         tiles = sum(keys // 5**rank % 5 for rank in range(ranks))
         pairs = suit[keys] >> 9 & 1

@@ -18,7 +18,8 @@ What a rule set gives is a `Hot`:
 ``id``
     The rule set's id. Two sets of one id are refused: they would load each other's code.
 ``shapes``
-    Which shapes win: `STANDARD`, `SEVEN_PAIRS`, `THIRTEEN_ORPHANS`, joined by ``|``.
+    Which shapes win: `STANDARD`, `SEVEN_PAIRS`, `THIRTEEN_ORPHANS`, joined by ``|``; with
+    `DRAGON_RUN`, one of each dragon is a set of the standard shape.
 ``items``
     Ids of the winner's fan items that follow from the hand alone; at most fifteen.
 ``allows(hand: HandBits, reading: ReadingBits) -> bool``
@@ -28,8 +29,12 @@ What a rule set gives is a `Hot`:
     against every loser by the hand alone. `FLAT` (fifteen) stands for a fixed amount.
 ``pack_options(options) -> int``
     The options that change either, as the integer that they see in ``hand.options``.
+``marks(hand: HandBits, reading: ReadingBits) -> int``
+    For fan that goes by more than the reading that is counted: bits below `SINGLE_WAIT` that one
+    legal reading gives. ``fan`` finds those of all legal readings together in ``hand.marks``, and
+    beside them `SINGLE_WAIT` where the hand had exactly one legal wait.
 
-Both see the hand with its winning tile (``hand.won``). They may call the functions of
+All see the hand with its winning tile (``hand.won``). They may call the functions of
 `facts`, and no others.
 """
 

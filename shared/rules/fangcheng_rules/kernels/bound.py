@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..melds import Meld, MeldKind
-from ..tiles import Kind
+from ..tiles import DRAGONS, Kind
 from . import speed, tables, templates
 from .facts import FLAT, NO_KIND, Hot
 
@@ -20,6 +20,7 @@ _MELD_CODES = {
     MeldKind.EXPOSED_KONG: templates.OPEN_KONG << 6,
     MeldKind.ADDED_KONG: templates.OPEN_KONG << 6,
     MeldKind.CONCEALED_KONG: templates.CONCEALED_KONG << 6,
+    MeldKind.WHIRLWIND: templates.CHI << 6,
 }
 
 
@@ -30,6 +31,7 @@ class FoundReading(NamedTuple):
     pair: int
     triplets: int
     sequences: int
+    runs: int
     items: int
 
 
@@ -189,8 +191,19 @@ def kinds_in(mask: int) -> Iterator[Kind]:
 
 
 def melds_as_bytes(melds: Iterable[Meld]) -> bytes:
-    """A byte for each meld: how it was laid down, and its lowest tile."""
-    return bytes(_MELD_CODES[meld.kind] | meld.first for meld in melds)
+    """A byte for each meld: how it was laid down, and its lowest tile.
+
+    A whirlwind kong's is followed by one for each dragon added to it.
+    """
+    laid = bytearray()
+    for meld in melds:
+        laid.append(_MELD_CODES[meld.kind] | meld.first)
+        if meld.kind is MeldKind.WHIRLWIND:
+            added = list(meld.tiles)
+            for dragon in DRAGONS:
+                added.remove(dragon)
+            laid += bytes(templates.ADDED_DRAGON + dragon - DRAGONS[0] for dragon in added)
+    return bytes(laid)
 
 
 def _copies(hot: Hot, places: tables.Layout) -> dict[str, Callable[..., Any]]:
@@ -198,8 +211,10 @@ def _copies(hot: Hot, places: tables.Layout) -> dict[str, Callable[..., Any]]:
     if len(hot.items) > 15:
         raise ValueError(f"{hot.id} has {len(hot.items)} fan items by the hand alone; 15 fit")
     space = {**vars(templates), **places._asdict(), "SHAPES": hot.shapes}
-    for name in ("allows", "fan"):
-        space[name] = speed.inner(_copy(getattr(hot, name), hot.id, None))
+    space["USES_MARKS"] = hot.marks is not None
+    for name in ("allows", "fan", "marks"):
+        given = getattr(hot, name) or getattr(templates, name)
+        space[name] = speed.inner(_copy(given, hot.id, None))
     for is_entry, template in templates.TEMPLATES:
         copy = _copy(template, hot.id, space)
         space[template.__name__] = speed.entry(copy) if is_entry else speed.inner(copy)

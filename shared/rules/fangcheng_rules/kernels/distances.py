@@ -54,10 +54,16 @@ class _Phase(NamedTuple):
     melds_left: int
 
 
-def walk(melds: int, *, ranks: int = 9, sequences: bool = True) -> Walk:
+SEQUENCES = range(7)
+"""Where a sequence of a numbered suit can begin, from 0."""
+DRAGON_RUNS = range(4, 5)
+"""Where one of the honours can: at the first dragon, where dragon runs are sets."""
+
+
+def walk(melds: int, *, ranks: int = 9, runs: range = SEQUENCES) -> Walk:
     """The walk of a suit in a hand that has this many melds, in this suit or others."""
     sets = 4 - melds
-    waiting = min(2, sets) + 1 if sequences else 1  # three alike are three triplets as well
+    waiting = min(2, sets) + 1 if runs else 1  # three alike are three triplets as well
     start = np.full((1, waiting, waiting, sets + 1, 2), _FAR, np.int8)
     start[0, 0, 0, 0, 0] = 0
     states = _cut(start)
@@ -65,10 +71,11 @@ def walk(melds: int, *, ranks: int = 9, sequences: bool = True) -> Walk:
     reached = {(0, _Phase(0, 0, melds)): 0}
     steps = []
     for rank in range(ranks):
-        run = sequences and rank + 3 <= ranks
+        run = rank in runs
         wanted: dict[int, dict[int, dict[_Phase, int]]] = {}
         for (state, phase), tiles in reached.items():
-            for laid, after in _laid_down(phase, run):
+            laid_down = _honours_laid_down if ranks == 7 else _laid_down
+            for laid, after in laid_down(phase, run):
                 for held in range(min(4 - laid, 14 - 3 * melds - tiles) + 1):
                     symbol = SYMBOLS_FOR_LAID[laid] + held
                     phases = wanted.setdefault(symbol, {}).setdefault(state, {})
@@ -103,6 +110,12 @@ def _laid_down(phase: _Phase, run: bool) -> Iterator[tuple[int, _Phase]]:
             left = phase.melds_left - chis - (copies > 0)
             if laid <= 4 and left >= 0:
                 yield laid, _Phase(chis, phase.two_more, left)
+
+
+def _honours_laid_down(phase: _Phase, run: bool) -> Iterator[tuple[int, _Phase]]:
+    """The same of an honour: to a dragon run (旋风杠) any number of each dragon may be added."""
+    for laid in range(5 if phase.melds_left else 1):
+        yield laid, phase
 
 
 def _next(states: Bytes, held: int, most: int, run: bool) -> Bytes:

@@ -1,7 +1,8 @@
 """A hand and a reading of it as integers, and what can be asked of them.
 
 Masks have a bit for each of the 34 kinds that are played, bit *k* for kind *k*. Sequences are
-counted in 21 fields of three bits: field *7 * suit + rank - 1* of the lowest tile.
+counted in 21 fields of three bits: field *7 * suit + rank - 1* of the lowest tile. A dragon run,
+one of each dragon as a set, is counted apart.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from .speed import count_bits, inner
 STANDARD = 1
 SEVEN_PAIRS = 2
 THIRTEEN_ORPHANS = 4
+DRAGON_RUN = 8
+"""Not a shape of its own: in the standard one, one of each dragon is a set, like a sequence."""
 
 ORPHANS_MASK = sum(1 << kind for kind in (0, 8, 9, 17, 18, 26, *range(27, 34)))
 """Terminals and honours."""
 HONOURS_MASK = 0x7F << 27
+DRAGONS_MASK = 7 << 31
 SUITED_MASK = (1 << 27) - 1
 SUIT_MASK = 0x1FF
 """The first suit; shifted by nine the second."""
@@ -29,6 +33,9 @@ FLAT = 15
 """What `fan` gives an item that stands for a fixed amount."""
 
 NO_KIND = -1
+
+SINGLE_WAIT = 1 << 30
+"""Mark of a hand that had exactly one legal wait."""
 
 
 class HandBits(NamedTuple):
@@ -43,6 +50,8 @@ class HandBits(NamedTuple):
     """The characters in melds, as a key: a base-5 digit for each rank."""
     laid_p: int
     laid_s: int
+    laid_z: int
+    """The same of the honours, where there are dragon runs; else 0."""
     ones: int
     """How many of each kind are held, as three masks: this is the bit of value 1,"""
     twos: int
@@ -51,6 +60,8 @@ class HandBits(NamedTuple):
     """... and this that of value 4: the kinds of which all four are held."""
     sequences: int
     """Chi melds, counted in fields."""
+    runs: int
+    """Dragon runs laid down (旋风杠)."""
     triplets: int
     """Pongs and kongs laid down, as a mask."""
     kongs: int
@@ -67,6 +78,8 @@ class HandBits(NamedTuple):
     """1 where the winning tile is another's, 0 where it was drawn."""
     options: int
     """The table's options that matter here, laid out by the rule set."""
+    marks: int
+    """What `Hot.marks` found in any of its legal readings, and `SINGLE_WAIT`."""
 
 
 class ReadingBits(NamedTuple):
@@ -80,6 +93,8 @@ class ReadingBits(NamedTuple):
     """Triplets and kongs, as a mask."""
     sequences: int
     """Sequences, counted in fields."""
+    runs: int
+    """Dragon runs."""
 
 
 def no_options(options: Mapping[str, object]) -> int:
@@ -96,6 +111,7 @@ class Hot(NamedTuple):
     allows: Callable[[HandBits, ReadingBits], Any]
     fan: Callable[[HandBits, ReadingBits], Any]
     pack_options: Callable[[Mapping[str, Any]], int] = no_options
+    marks: Callable[[HandBits, ReadingBits], Any] | None = None
 
 
 @inner

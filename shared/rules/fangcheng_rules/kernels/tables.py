@@ -5,7 +5,8 @@ All of them are one flat array of 32-bit integers, so that one argument carries 
 ==========  ==========================================================================
 `HEADER`    where the other parts begin, and small lists
 `ROWS`      two words for each key of a suit (see `waits_word` below); first the 5**9
-            keys of a numbered suit, then the 5**7 of the honours
+            keys of a numbered suit, then the 5**7 of the honours, then those
+            of the honours where dragon runs are sets
 `SPLITS`    two words for each reading of a complete suit
 `WALKS`     the shanten walks of suits that have melds, 15 words a state
 `MERGE`     the class of two suits together, by the classes of either
@@ -13,7 +14,8 @@ All of them are one flat array of 32-bit integers, so that one argument carries 
 ==========  ==========================================================================
 
 A *key* has a base-5 digit for each rank, the first rank's lowest: how many are concealed. A
-suit's *row* is its key, for honours 5**9 more; a tile more or less moves the row by a power of 5.
+suit's *row* is its key, for honours `PLAIN_HONOURS` or `RUN_HONOURS` more; a tile more or less
+moves the row by a power of 5.
 
 First word of a row: bits 0-8, the ranks that would make it complete; bit 9, whether it is
 complete with a pair; bits 10-12, how many readings it has as it is (0: it is not complete); from
@@ -21,7 +23,7 @@ bit 13, the first of them among the splits. Second word: the class of its distan
 with whatever melds, none of them in this suit.
 
 First word of a split: bits 0-8, triplets; bits 9-12, the pair's rank (from 1; 0: none). Second
-word: sequences, in seven fields of three bits.
+word: sequences, in seven fields of three bits; of the honours, dragon runs.
 """
 
 from __future__ import annotations
@@ -36,20 +38,35 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .distances import SYMBOLS, SYMBOLS_FOR_LAID, Bytes, Ints, Walk, together, walk
+from .distances import (
+    DRAGON_RUNS,
+    SEQUENCES,
+    SYMBOLS,
+    SYMBOLS_FOR_LAID,
+    Bytes,
+    Ints,
+    Walk,
+    together,
+    walk,
+)
 from .speed import cache_folder, digest_of
 
 Table = npt.NDArray[np.int32]
 
 KEYS = 5**9
 HONOUR_KEYS = 5**7
+PLAIN_HONOURS = KEYS
+"""The row of no honours,"""
+RUN_HONOURS = KEYS + HONOUR_KEYS
+"""... and where dragon runs are sets."""
 
 # The header's parts.
 MAGIC = 0
 PARTS = 1  # where ROWS, SPLITS, WALKS, MERGE, FINAL begin, and how wide MERGE and FINAL are
 STEP = 10  # by how much a tile of each of the 34 kinds moves its suit's row
 SYMBOL = 44  # by copies laid down, the first of a rank's symbols
-START = 50  # by number of melds, the first state of the walk
+START = 50  # by number of melds, the first state of the walk,
+RUN_START = 55  # ... and of that of honours where dragon runs are sets
 HEADER = 64
 
 _MAGIC = 0x66616E67
@@ -93,19 +110,24 @@ def load() -> Table:
 
 def build() -> Table:
     """The table, made from nothing."""
-    numbers, number_splits = _rows(9, sequences=True, first_split=0)
-    honours, honour_splits = _rows(7, sequences=False, first_split=len(number_splits))
+    numbers, number_splits = _rows(9, SEQUENCES, first_split=0)
+    honours, honour_splits = _rows(7, range(0), first_split=len(number_splits))
+    splits = len(number_splits) + len(honour_splits)
+    run_honours, run_splits = _rows(7, DRAGON_RUNS, first_split=splits)
     plain = walk(0)
-    lone = walk(0, ranks=7, sequences=False)
+    lone = walk(0, ranks=7, runs=range(0))
+    running = walk(0, ranks=7, runs=DRAGON_RUNS)
     melded = [walk(melds) for melds in range(1, 5)]
+    melded += [walk(melds, ranks=7, runs=DRAGON_RUNS) for melds in range(1, 5)]
 
     # Classes: equal vectors of whatever walk are one.
-    walks = [plain, lone, *melded]
+    walks = [plain, lone, running, *melded]
     everything = np.concatenate([each.vectors for each in walks])
     vectors, numbered = np.unique(everything, axis=0, return_inverse=True)
     classes = np.split(numbered, np.cumsum([len(each.vectors) for each in walks])[:-1])
     numbers[:, 1] = classes[0][_last_states(plain)]
     honours[:, 1] = classes[1][_last_states(lone)]
+    run_honours[:, 1] = classes[2][_last_states(running)]
 
     width = len(vectors)
     pairs = together(np.repeat(vectors, width, axis=0), np.tile(vectors, (width, 1, 1)))
@@ -118,11 +140,11 @@ def build() -> Table:
         )
     )
     # A hand has no melds to walk over where the plain rows do.
-    walk_words, starts = _walk_words(melded, classes[2:])
+    walk_words, starts = _walk_words(melded, classes[3:])
 
     parts = [
-        np.concatenate([numbers, honours]).ravel(),
-        np.concatenate([number_splits, honour_splits]).ravel(),
+        np.concatenate([numbers, honours, run_honours]).ravel(),
+        np.concatenate([number_splits, honour_splits, run_splits]).ravel(),
         walk_words,
         merge.ravel(),
         final,
@@ -133,20 +155,24 @@ def build() -> Table:
     header[PARTS : PARTS + 7] = [*begins[:-1], width, pair_width]
     header[STEP : STEP + 34] = [5 ** (kind % 9) for kind in range(34)]
     header[SYMBOL : SYMBOL + 5] = SYMBOLS_FOR_LAID
-    header[START : START + 5] = [0, *starts]
+    header[START : START + 5] = [0, *starts[:4]]
+    header[RUN_START : RUN_START + 5] = [0, *starts[4:]]
     table = np.concatenate([header, *parts]).astype(np.int32)
     table.flags.writeable = False
     return table
 
 
-def _rows(ranks: int, *, sequences: bool, first_split: int) -> tuple[Ints, Ints]:
-    """Rows of all keys of a suit, their class left open, and the splits they point to."""
+def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
+    """Rows of all keys of a suit, their class left open, and the splits they point to.
+
+    `runs`: where three different ranks in a row begin a set.
+    """
     steps = 5 ** np.arange(ranks)
     blocks = [3 * np.eye(ranks, dtype=np.int64)]
     words = [np.array([(1 << rank, 0) for rank in range(ranks)])]
-    if sequences:
-        blocks.append(np.array([[int(r <= i < r + 3) for i in range(9)] for r in range(7)]))
-        words.append(np.array([(0, 1 << (3 * rank)) for rank in range(7)]))
+    if runs:
+        blocks.append(np.array([[int(r <= i < r + 3) for i in range(ranks)] for r in runs]))
+        words.append(np.array([(0, 1 << (3 * (rank - runs[0]))) for rank in runs]))
     # Every way to take up to four sets, and to add a pair or none.
     sets = np.concatenate([*blocks, np.zeros((1, ranks), np.int64)])
     set_words = np.concatenate([*words, [(0, 0)]])

@@ -16,9 +16,12 @@ from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any, Final, TypeVar
 
 from .facts import (
+    DRAGON_RUN,
+    DRAGONS_MASK,
     NO_KIND,
     ORPHANS_MASK,
     SEVEN_PAIRS,
+    SINGLE_WAIT,
     STANDARD,
     THIRTEEN_ORPHANS,
     HandBits,
@@ -27,7 +30,7 @@ from .facts import (
     total_fan,
 )
 from .speed import count_bits
-from .tables import START, STEP, SYMBOL
+from .tables import PLAIN_HONOURS, RUN_HONOURS, RUN_START, START, STEP, SYMBOL
 
 Words = Sequence[int]
 Out = MutableSequence[int]
@@ -36,6 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # The free names. What stands here is replaced in every copy.
 ROWS = SPLITS = WALKS = MERGE = FINAL = MERGE_WIDTH = FINAL_WIDTH = 0
 SHAPES = STANDARD
+USES_MARKS = False
 
 
 def allows(hand: HandBits, reading: ReadingBits) -> bool:
@@ -48,13 +52,20 @@ def fan(hand: HandBits, reading: ReadingBits) -> int:
     return 0
 
 
+def marks(hand: HandBits, reading: ReadingBits) -> int:
+    """Stands for what a legal reading tells of the whole hand."""
+    return 0
+
+
 CHI, PONG, OPEN_KONG, CONCEALED_KONG = range(4)
 """The upper two bits of a meld's byte; the lower six are its lowest tile's kind."""
+RUN_MELD: Final = 31
+"""The kind of a whirlwind kong's byte (its upper bits are those of a chi), and ..."""
+ADDED_DRAGON: Final = 34
+"""... the first of the bytes, one for each dragon added to it: 34 for 5z, 35 for 6z, 36 for 7z."""
 
-HONOUR_ROWS: Final = 5**9
-"""The row of no honours."""
-READING_WORDS: Final = 5
-"""Shape, pair, triplets, sequences, fan items: what `readings` writes for each."""
+READING_WORDS: Final = 6
+"""Shape, pair, triplets, sequences, runs, fan items: what `readings` writes for each."""
 MOST_READINGS: Final = 16
 
 TEMPLATES: list[tuple[bool, Callable[..., Any]]] = []
@@ -88,10 +99,11 @@ def pack(
     table: Words, concealed: bytes, melds: bytes, won: int, claimed: int, options: int
 ) -> HandBits:
     """The hand of these tiles and melds."""
-    m = p = s = laid_m = laid_p = laid_s = 0
-    z = HONOUR_ROWS
+    m = p = s = laid_m = laid_p = laid_s = laid_z = 0
+    z = RUN_HONOURS if SHAPES & DRAGON_RUN else PLAIN_HONOURS
     ones = twos = fours = 0
-    sequences = triplets = kongs = concealed_kongs = open_melds = 0
+    sequences = runs = triplets = kongs = concealed_kongs = open_melds = 0
+    laid_down = len(melds)
     for i in range(len(concealed)):
         kind = int(concealed[i])
         step = table[STEP + kind]
@@ -107,6 +119,18 @@ def pack(
     for i in range(len(melds)):
         how = int(melds[i]) >> 6
         kind = int(melds[i]) & 63
+        if SHAPES & DRAGON_RUN and how == CHI and kind >= RUN_MELD:
+            if kind == RUN_MELD:
+                runs += 1
+                open_melds += 1
+                laid_z += 31 * table[STEP + kind]
+                ones, twos, fours = one_more(ones, twos, fours, DRAGONS_MASK)
+            else:
+                laid_down -= 1  # no meld of its own
+                kind -= ADDED_DRAGON - RUN_MELD
+                laid_z += table[STEP + kind]
+                ones, twos, fours = one_more(ones, twos, fours, 1 << kind)
+            continue
         bit = 1 << kind
         step = table[STEP + kind]
         open_melds += 1
@@ -133,6 +157,8 @@ def pack(
             laid_p += laid
         elif kind < 27:
             laid_s += laid
+        elif SHAPES & DRAGON_RUN:
+            laid_z += laid
     return HandBits(
         m,
         p,
@@ -141,18 +167,21 @@ def pack(
         laid_m,
         laid_p,
         laid_s,
+        laid_z,
         ones,
         twos,
         fours,
         sequences,
+        runs,
         triplets,
         kongs,
         concealed_kongs,
-        len(melds),
+        laid_down,
         open_melds,
         won,
         claimed,
         options,
+        0,
     )
 
 
@@ -186,10 +215,12 @@ def moved(table: Words, hand: HandBits, kind: int, by: int, won: int) -> HandBit
         hand.laid_m,
         hand.laid_p,
         hand.laid_s,
+        hand.laid_z,
         ones,
         twos,
         fours,
         hand.sequences,
+        hand.runs,
         hand.triplets,
         hand.kongs,
         hand.concealed_kongs,
@@ -198,6 +229,36 @@ def moved(table: Words, hand: HandBits, kind: int, by: int, won: int) -> HandBit
         won,
         hand.claimed,
         hand.options,
+        hand.marks,
+    )
+
+
+@inner
+def marked(hand: HandBits, found: int) -> HandBits:
+    """The hand with these marks besides its own."""
+    return HandBits(
+        hand.m,
+        hand.p,
+        hand.s,
+        hand.z,
+        hand.laid_m,
+        hand.laid_p,
+        hand.laid_s,
+        hand.laid_z,
+        hand.ones,
+        hand.twos,
+        hand.fours,
+        hand.sequences,
+        hand.runs,
+        hand.triplets,
+        hand.kongs,
+        hand.concealed_kongs,
+        hand.melds,
+        hand.open_melds,
+        hand.won,
+        hand.claimed,
+        hand.options,
+        hand.marks | found,
     )
 
 
@@ -232,7 +293,11 @@ def standard_reading(table: Words, hand: HandBits, number: int) -> ReadingBits:
     number //= radix
     radix = (c >> 10) & 7
     place_c = SPLITS + 2 * ((c >> 13) + number % radix)
-    place_d = SPLITS + 2 * (d >> 13)  # honours are read in one way
+    if SHAPES & DRAGON_RUN:
+        number //= radix
+        place_d = SPLITS + 2 * ((d >> 13) + number)
+    else:
+        place_d = SPLITS + 2 * (d >> 13)  # honours are read in one way
     a, b, c, d = table[place_a], table[place_b], table[place_c], table[place_d]
     triplets = (a & 511) | (b & 511) << 9 | (c & 511) << 18 | (d & 511) << 27
     sequences = table[place_a + 1] + (table[place_b + 1] << 21) + (table[place_c + 1] << 42)
@@ -244,7 +309,8 @@ def standard_reading(table: Words, hand: HandBits, number: int) -> ReadingBits:
         pair = (c >> 9) + 17
     else:
         pair = (d >> 9) + 26
-    return ReadingBits(STANDARD, pair, hand.triplets | triplets, hand.sequences + sequences)
+    runs = hand.runs + table[place_d + 1] if SHAPES & DRAGON_RUN else 0
+    return ReadingBits(STANDARD, pair, hand.triplets | triplets, hand.sequences + sequences, runs)
 
 
 @inner
@@ -262,13 +328,13 @@ def is_thirteen_orphans(hand: HandBits) -> bool:
 @inner
 def seven_pairs_reading() -> ReadingBits:
     """The reading as seven pairs, which needs no more than the hand tells."""
-    return ReadingBits(SEVEN_PAIRS, NO_KIND, 0, 0)
+    return ReadingBits(SEVEN_PAIRS, NO_KIND, 0, 0, 0)
 
 
 @inner
 def thirteen_orphans_reading(hand: HandBits) -> ReadingBits:
     """The reading as thirteen orphans, with the kind that is held twice."""
-    return ReadingBits(THIRTEEN_ORPHANS, count_bits(hand.twos - 1), 0, 0)
+    return ReadingBits(THIRTEEN_ORPHANS, count_bits(hand.twos - 1), 0, 0, 0)
 
 
 @inner
@@ -291,8 +357,30 @@ def worth(items: int, reading: ReadingBits) -> int:
 
 
 @inner
+def with_marks(table: Words, hand: HandBits) -> HandBits:
+    """The hand of fourteen tiles with what each of its legal readings tells."""
+    if not USES_MARKS:
+        return hand
+    found = 0
+    for number in range(standard_readings(table, hand)):
+        reading = standard_reading(table, hand, number)
+        if allows(hand, reading):
+            found |= marks(hand, reading)
+    if SHAPES & SEVEN_PAIRS and is_seven_pairs(hand):
+        reading = seven_pairs_reading()
+        if allows(hand, reading):
+            found |= marks(hand, reading)
+    if SHAPES & THIRTEEN_ORPHANS and is_thirteen_orphans(hand):
+        reading = thirteen_orphans_reading(hand)
+        if allows(hand, reading):
+            found |= marks(hand, reading)
+    return marked(hand, found)
+
+
+@inner
 def best_items(table: Words, hand: HandBits) -> int:
     """The fan items of the reading that is worth most by the hand alone; -1: no win."""
+    hand = with_marks(table, hand)
     best = -1
     most = -1
     for number in range(standard_readings(table, hand)):
@@ -328,7 +416,8 @@ def put_reading(hand: HandBits, reading: ReadingBits, out: Out, place: int) -> i
     out[at + 1] = reading.pair
     out[at + 2] = reading.triplets
     out[at + 3] = reading.sequences
-    out[at + 4] = fan(hand, reading)
+    out[at + 4] = reading.runs
+    out[at + 5] = fan(hand, reading)
     return 1
 
 
@@ -400,6 +489,15 @@ def legal_waits(table: Words, hand: HandBits) -> int:
     return waits
 
 
+@inner
+def with_wait(table: Words, hand: HandBits) -> HandBits:
+    """The hand of fourteen tiles, marked where its winning tile was its only legal wait."""
+    if not USES_MARKS or hand.won < 0:
+        return hand
+    waits = legal_waits(table, moved(table, hand, hand.won, -1, NO_KIND))
+    return marked(hand, SINGLE_WAIT if waits & (waits - 1) == 0 else 0)
+
+
 # ---- Shanten ----
 
 
@@ -421,6 +519,17 @@ def class_of(table: Words, row: int, laid: int, melds: int) -> int:
 def class_of_honours(table: Words, hand: HandBits) -> int:
     """The class of the honours' distances."""
     row = hand.z
+    if SHAPES & DRAGON_RUN and hand.laid_z > 0:
+        # Dragons that lie in melds, and yet the fourth of them may be wanted for a run.
+        row -= RUN_HONOURS
+        laid = hand.laid_z
+        state = table[RUN_START + hand.melds]
+        for _ in range(7):
+            held, fewer = row // 5, laid // 5
+            symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
+            state = table[WALKS + state + symbol]
+            row, laid = held, fewer
+        return state
     # The fourth of an honour that was ponged fits nothing.
     dead = hand.fours & hand.triplets & ~hand.kongs & ORPHANS_MASK & (0x7F << 27)
     while dead:
@@ -520,6 +629,7 @@ def readings(
 ) -> int:
     """The readings of fourteen tiles that win: how many; `READING_WORDS` of each in `out`."""
     hand = pack(table, concealed, melds, won, claimed, options)
+    hand = with_marks(table, with_wait(table, hand))
     found = 0
     for number in range(standard_readings(table, hand)):
         found += put_reading(hand, standard_reading(table, hand, number), out, found)
@@ -533,7 +643,8 @@ def readings(
 @entry
 def best(table: Words, concealed: bytes, melds: bytes, won: int, claimed: int, options: int) -> int:
     """The fan items of the best reading of fourteen tiles by the hand alone; -1: no win."""
-    return best_items(table, pack(table, concealed, melds, won, claimed, options))
+    hand = pack(table, concealed, melds, won, claimed, options)
+    return best_items(table, with_wait(table, hand))
 
 
 @entry
@@ -544,6 +655,9 @@ def waits(table: Words, concealed: bytes, melds: bytes, options: int, out: Out) 
     """
     hand = pack(table, concealed, melds, NO_KIND, 1, options)
     left = shape_waits(table, hand)
+    if USES_MARKS:
+        left = legal_waits(table, hand)
+        hand = marked(hand, SINGLE_WAIT if left & (left - 1) == 0 else 0)
     legal = 0
     while left:
         bit = left & -left
