@@ -5,6 +5,7 @@ A transcript begins with how the hand is set up, each as `name: value`::
     rule_set: baishan_kele
     options: piao off
     dealer: 0
+    drawn before: 2                (drawn hands in a row)
     hand 0: 5555m123p678s99m24s    (the dealer's fourteen; `dealer_drew` may name the drawn one)
     front: 7z 1p                   (drawn in this order after the deal)
     back: 3s                       (replacements, in this order)
@@ -46,6 +47,8 @@ from fangcheng_rules.events import (
     Discarded,
     Drew,
     Event,
+    FalseWinCalled,
+    FlowerLaid,
     HandEnded,
     HandStarted,
     KongDeclared,
@@ -55,6 +58,7 @@ from fangcheng_rules.events import (
     PiaoShown,
     PlayEnded,
     TimedOut,
+    TreasureTurned,
     TrusteeSet,
     WindowClosed,
     WinTaken,
@@ -128,6 +132,8 @@ def hand_setup(setup: dict[str, str]) -> HandSetup:
         if part:
             option, value = part.split()
             options[option] = {"on": True, "off": False}.get(value, value)
+            if value.isdigit():
+                options[option] = int(value)
     dealer = int(setup["dealer"])
     wall: dict[int, int] = {}
     for seat, indices in enumerate(dealt_indices(dealer)):
@@ -159,6 +165,7 @@ def hand_setup(setup: dict[str, str]) -> HandSetup:
         wall=tuple(wall[i] if i in wall else rest.pop() for i in range(len(rules.wall_tiles))),
         trustees=tuple(str(seat) in setup.get("trustees", "") for seat in range(4)),
         run_outs=tuple(map(int, setup.get("run_outs", "0 0 0 0").split())),
+        drawn_hands_before=int(setup.get("drawn before", "0")),
     )
 
 
@@ -210,8 +217,18 @@ def words(action: Action) -> str:
             return f"chi{tile} with {shown(action.tiles)}"
         case "piao":
             return f"piao {action.amount}"
+        case "false_win":
+            return "false win"
         case _:
             return f"{action.kind}{tile}{declared}"
+
+
+ORIGINS = {
+    "front": "",
+    "back": " from the back",
+    "flower": " from the back, for the flower",
+    "dealt_out": ", dealt out",
+}
 
 
 def _lines(machine: Round, events: list[Event]) -> list[str]:
@@ -252,10 +269,16 @@ def _line(machine: Round, event: Event) -> str:
             waits = " ".join(name(wait.tile) for wait in analysis.waits)
             return f"({seat} waits on {waits})" if waits else ""
         case Drew(seat=seat, tile=tile, origin=origin):
-            how = {"front": "", "back": " from the back", "dealt_out": ", dealt out"}[origin]
-            return f"{seat} draws {name(tile)}{how}"
-        case Discarded(seat=seat, tile=tile, declared=declared):
-            return f"{seat} discards {name(tile)}{_and_declares(declared)}"
+            return f"{seat} draws {name(tile)}{ORIGINS[origin]}"
+        case FlowerLaid(seat=seat, tile=tile):
+            return f"{seat} lays down the flower {name(tile)}"
+        case TreasureTurned(index=index, tile=tile):
+            if tile is None:
+                return "there is no treasure any more"
+            return f"the treasure is {name(tile)} (at {index})"
+        case Discarded(seat=seat, tile=tile, declared=declared, shown=hand):
+            all_see = f", showing {shown(hand)}" if hand else ""
+            return f"{seat} discards {name(tile)}{_and_declares(declared)}{all_see}"
         case Called(seat=seat, meld=meld):
             taken = f"{meld.kind} {shown(meld.tiles)}".replace("_", " ")
             return f"{seat} takes it: {taken} from {meld.source}"
@@ -266,6 +289,8 @@ def _line(machine: Round, event: Event) -> str:
             return f"{seat} has {meld_kind} {name(tile)}".replace("_", " ")
         case KongRobbed(seat=seat, tile=tile):
             return f"the {name(tile)} of {seat} is robbed: no kong"
+        case FalseWinCalled(seat=seat):
+            return f"{seat} calls a win that it does not have"
         case WindowClosed():
             return ""
         case LeaveNoted(seat=seat):
@@ -293,11 +318,16 @@ def _settlement(score: Score) -> str:
     rows = []
     for winner in score.winners:
         flat = "" if winner.flat is None else f", {winner.flat} flat"
-        rows.append(f"{winner.seat} counts {_items(winner.items)}{flat}")
-    rows += [
-        f"{loser.seat} pays {loser.amount} for the win: {_items(loser.items)} more"
-        for loser in score.losers
-    ]
+        points = f", flower points {winner.flower_points}" if winner.flower_points else ""
+        times = f", times {winner.multiplier}" if winner.multiplier > 1 else ""
+        rows.append(f"{winner.seat} counts {_items(winner.items)}{flat}{points}{times}")
+    for loser in score.losers:
+        whose = f" of {loser.winner}" if len(score.winners) > 1 else ""
+        times = f", times {loser.multiplier}" if loser.multiplier > 1 else ""
+        rows.append(
+            f"{loser.seat} pays {loser.amount} for the win{whose}: "
+            f"{_items(loser.items)} more{times}"
+        )
     rows += [
         f"{'the house' if t.source is None else t.source} pays "
         f"{'the house' if t.target is None else t.target} {t.amount} ({t.reason})"
