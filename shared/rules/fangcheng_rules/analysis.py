@@ -193,7 +193,8 @@ class _Worth:
         """The exposed kongs that thirteen tiles could make of a discard."""
         choices = []
         for kind in sorted({*concealed}):
-            if concealed.count(kind) == 3:
+            # The fourth may lie in a chi of the seat's own; then nobody discards it.
+            if concealed.count(kind) == 3 and not any(kind in meld.tiles for meld in melds):
                 laid = Meld(MeldKind.EXPOSED_KONG, (kind,) * 4)
                 waits = self.waits(_without(concealed, kind, 3), (*melds, laid))
                 choices.append(KongChoice(kind, laid.kind, waits))
