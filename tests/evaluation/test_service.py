@@ -520,7 +520,7 @@ def _is_answered_or_refused(answer: Callable[[object], object], request: object)
         refused = error
     if refused is not None:
         assert refused.field is not None
-        assert refused.field.split(".")[0] in ("rules", "hand")
+        assert refused.field.split(".")[0].split("[")[0] in ("rules", "hand", "flowers")
         assert refused.reason.isupper()
 
 

@@ -12,7 +12,7 @@ from typing import cast, get_args
 
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng_rules.analysis import Analysis, Reading, Wait
+from fangcheng_rules.analysis import Analysis, KongChoice, Reading, Wait
 from fangcheng_rules.errors import InvalidHand, InvalidMeld, InvalidOption, RulesError
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.melds import Meld, MeldKind
@@ -20,6 +20,7 @@ from fangcheng_rules.ruleset import FanItemSpec, OptionSpec, OptionValue, RuleSe
 from fangcheng_rules.scoring import (
     Dissolved,
     Draw,
+    EightFlowers,
     End,
     Escape,
     FanCount,
@@ -75,6 +76,11 @@ def hand_from_wire(message: evaluation_pb2.Hand) -> Hand:
         )
 
 
+def flowers_from_wire(codes: Iterable[int]) -> tuple[int, ...]:
+    """A seat's flowers; raises InvalidTile with the field."""
+    return _tiles(codes, "flowers")
+
+
 def finished_from_wire(message: rules_pb2.FinishedHand) -> FinishedHand:
     """A finished hand; raises InvalidTile, InvalidMeld, InvalidHand with the field."""
     with located("hand"):
@@ -82,6 +88,9 @@ def finished_from_wire(message: rules_pb2.FinishedHand) -> FinishedHand:
             dealer=message.dealer,
             seats=tuple(_seat(seat, f"seats[{at}]") for at, seat in enumerate(message.seats)),
             end=_end(message),
+            drawn_hands_before=message.drawn_hands_before,
+            treasure=_tile_or_none(message.treasure, "treasure"),
+            false_wins=tuple(message.false_wins),
         )
 
 
@@ -97,15 +106,12 @@ def analysis_to_wire(analysis: Analysis, rules: RuleSet) -> evaluation_pb2.Analy
                 waits=_waits(choice.waits),
                 shanten=choice.shanten or 0,
                 useful_tiles=[code(tile) for tile in choice.useful],
+                claim_kongs=_kongs(choice.claim_kongs),
             )
             for choice in analysis.discards
         ],
-        kongs=[
-            evaluation_pb2.KongChoice(
-                tile=code(choice.tile), kind=choice.kind.value, waits=_waits(choice.waits)
-            )
-            for choice in analysis.kongs
-        ],
+        kongs=_kongs(analysis.kongs),
+        claim_kongs=_kongs(analysis.claim_kongs),
         shanten=analysis.shanten or 0,
         useful_tiles=[code(tile) for tile in analysis.useful],
         fan_items=[_fan_item(rules.items[id], fan) for id, fan in analysis.items],
@@ -122,6 +128,8 @@ def score_to_wire(score: Score, rules: RuleSet) -> rules_pb2.Score:
                 fan=winner.fan,
                 flat=winner.flat or 0,
                 reading=_reading(winner.reading),
+                flower_points=winner.flower_points,
+                multiplier=winner.multiplier,
             )
             for winner in score.winners
         ],
@@ -132,6 +140,7 @@ def score_to_wire(score: Score, rules: RuleSet) -> rules_pb2.Score:
                 items=_fan_items(loser.items, rules),
                 fan=loser.fan,
                 amount=loser.amount,
+                multiplier=loser.multiplier,
             )
             for loser in score.losers
         ],
@@ -175,6 +184,7 @@ def rule_set_to_wire(rules: RuleSet) -> rules_pb2.RuleSet:
             )
             for title in rules.titles
         ],
+        declarations=rules.declares,
     )
 
 
@@ -189,7 +199,7 @@ def _request_field(
     """The path in the request of what the rules call `field`."""
     if field.startswith("options."):
         return f"rules.{field}"
-    if field.startswith(("rules.", "hand.")) or field == "hand":
+    if field.startswith(("rules.", "hand.", "flowers[")) or field == "hand":
         return field
     if field.startswith("end.") and isinstance(message, evaluation_pb2.ScoreRequest):
         name = field.removeprefix("end.")
@@ -212,7 +222,11 @@ def _meld(message: rules_pb2.Meld, field: str) -> Meld:
     claimed = _tile_or_none(message.claimed_tile, f"{field}.claimed_tile")
     try:
         return Meld(
-            kind, tiles, message.from_seat if message.HasField("from_seat") else None, claimed
+            kind,
+            tiles,
+            message.from_seat if message.HasField("from_seat") else None,
+            claimed,
+            message.treasure,
         )
     except RulesError as error:
         error.field = field
@@ -227,6 +241,7 @@ def _seat(message: rules_pb2.SeatHand, field: str) -> SeatEnd:
         declared=message.declared,
         piao=message.piao,
         first_discard=_tile_or_none(message.first_discard, f"{field}.first_discard"),
+        flowers=_tiles(message.flowers, f"{field}.flowers"),
     )
 
 
@@ -244,6 +259,8 @@ def _end(message: rules_pb2.FinishedHand) -> End:
             return Escape(message.escape.seat)
         case "dissolved":
             return Dissolved(message.dissolved.reason)
+        case "eight_flowers":
+            return EightFlowers(message.eight_flowers.seat)
     raise InvalidHand("INVALID_END", "the hand has not ended", "end")
 
 
@@ -261,11 +278,27 @@ def _win(message: rules_pb2.WinEnd) -> Win:
         kong_source=message.kong_from_seat if message.HasField("kong_from_seat") else None,
         discard_after_kong=message.discard_after_kong,
         on_deal=message.on_deal,
+        after_flower=message.after_flower,
+        first_round=tuple(message.first_round),
     )
 
 
 def _waits(waits: Iterable[Wait]) -> list[evaluation_pb2.Wait]:
-    return [evaluation_pb2.Wait(tile=code(one.tile), least_fan=one.least_fan) for one in waits]
+    return [
+        evaluation_pb2.Wait(
+            tile=code(one.tile), least_fan=one.least_fan, least_units=one.least_units
+        )
+        for one in waits
+    ]
+
+
+def _kongs(choices: Iterable[KongChoice]) -> list[evaluation_pb2.KongChoice]:
+    return [
+        evaluation_pb2.KongChoice(
+            tile=code(choice.tile), kind=choice.kind.value, waits=_waits(choice.waits)
+        )
+        for choice in choices
+    ]
 
 
 def _reading(reading: Reading) -> rules_pb2.Reading:

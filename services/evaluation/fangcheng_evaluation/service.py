@@ -165,9 +165,10 @@ def analysis_of(request: evaluation_pb2.AnalyzeRequest) -> evaluation_pb2.Analys
             convert.options_from_wire(request.rules.options),
         )
         hand = convert.hand_from_wire(request.hand)
-        return convert.analysis_to_wire(
-            analyze(rules, options, hand, progress=request.progress), rules
-        )
+        flowers = convert.flowers_from_wire(request.flowers)
+        rules.check_tiles(hand, flowers)
+        found = analyze(rules, options, hand, progress=request.progress, flowers=flowers)
+        return convert.analysis_to_wire(found, rules)
 
 
 def score_of(request: evaluation_pb2.ScoreRequest) -> rules_pb2.Score:

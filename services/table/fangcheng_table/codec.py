@@ -13,7 +13,7 @@ import msgspec
 
 from fangcheng_rules import events as play
 from fangcheng_rules.melds import Meld
-from fangcheng_rules.scoring import Dissolved, Draw, End, Escape, Score, Win
+from fangcheng_rules.scoring import Dissolved, Draw, EightFlowers, End, Escape, Score, Win
 
 from .events import Event, OwnEvent
 
@@ -33,7 +33,9 @@ class UnknownEvent(Exception):
 
 
 # JSON does not say which of several types a value is, so an end carries its name.
-_ENDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Win, Draw, Escape, Dissolved)}
+_ENDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Win, Draw, Escape, Dissolved, EightFlowers)
+}
 
 
 class _PlayEnded(msgspec.Struct):

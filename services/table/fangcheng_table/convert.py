@@ -17,6 +17,7 @@ from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.ruleset import OptionValue, RuleSet
 from fangcheng_rules.scoring import (
     Draw,
+    EightFlowers,
     Escape,
     FanCount,
     FinishedHand,
@@ -232,6 +233,7 @@ def meld_to_wire(meld: Meld) -> rules.Meld:
         tiles=[code(tile) for tile in meld.tiles],
         from_seat=meld.source,
         claimed_tile=0 if meld.claimed is None else code(meld.claimed),
+        treasure=meld.treasure,
     )
 
 
@@ -254,9 +256,13 @@ def finished_to_wire(hand: FinishedHand) -> rules.FinishedHand:
                 declared=seat.declared,
                 piao=seat.piao,
                 first_discard=0 if seat.first_discard is None else code(seat.first_discard),
+                flowers=[code(tile) for tile in seat.flowers],
             )
             for seat in hand.seats
         ],
+        drawn_hands_before=hand.drawn_hands_before,
+        treasure=0 if hand.treasure is None else code(hand.treasure),
+        false_wins=hand.false_wins,
     )
     match hand.end:
         case Win() as win:
@@ -270,12 +276,16 @@ def finished_to_wire(hand: FinishedHand) -> rules.FinishedHand:
                     kong_from_seat=win.kong_source,
                     discard_after_kong=win.discard_after_kong,
                     on_deal=win.on_deal,
+                    after_flower=win.after_flower,
+                    first_round=win.first_round,
                 )
             )
         case Draw():
             message.draw.SetInParent()
         case Escape(seat):
             message.escape.seat = seat
+        case EightFlowers(seat):
+            message.eight_flowers.seat = seat
         case _:
             message.dissolved.reason = hand.end.reason
             message.dissolved.SetInParent()
@@ -305,6 +315,8 @@ def score_to_wire(score: Score, rule_set: RuleSet) -> rules.Score:
                 fan=winner.fan,
                 flat=winner.flat or 0,
                 reading=reading_to_wire(winner.reading),
+                flower_points=winner.flower_points,
+                multiplier=winner.multiplier,
             )
             for winner in score.winners
         ],
@@ -315,6 +327,7 @@ def score_to_wire(score: Score, rule_set: RuleSet) -> rules.Score:
                 items=items(loser.items),
                 fan=loser.fan,
                 amount=loser.amount,
+                multiplier=loser.multiplier,
             )
             for loser in score.losers
         ],
@@ -344,11 +357,20 @@ def score_from_wire(score: rules.Score) -> Score:
                 fan=winner.fan,
                 flat=winner.flat or None,
                 reading=reading_from_wire(winner.reading),
+                flower_points=winner.flower_points,
+                multiplier=winner.multiplier,
             )
             for winner in score.winners
         ),
         losers=tuple(
-            LoserScore(loser.seat, loser.winner, items(loser.items), loser.fan, loser.amount)
+            LoserScore(
+                loser.seat,
+                loser.winner,
+                items(loser.items),
+                loser.fan,
+                loser.amount,
+                loser.multiplier,
+            )
             for loser in score.losers
         ),
         transfers=tuple(
@@ -384,7 +406,14 @@ def _seat(message: rules.Transfer | wallet.SettlementTransfer, field: str) -> in
 
 
 def _waits(waits: Iterable[evaluation.Wait]) -> tuple[Wait, ...]:
-    return tuple(Wait(from_code(wait.tile), wait.least_fan) for wait in waits)
+    return tuple(Wait(from_code(wait.tile), wait.least_fan, wait.least_units) for wait in waits)
+
+
+def _kongs(choices: Iterable[evaluation.KongChoice]) -> tuple[KongChoice, ...]:
+    return tuple(
+        KongChoice(from_code(choice.tile), MeldKind(choice.kind), _waits(choice.waits))
+        for choice in choices
+    )
 
 
 def analysis_from_wire(analysis: evaluation.Analysis) -> Analysis:
@@ -393,13 +422,15 @@ def analysis_from_wire(analysis: evaluation.Analysis) -> Analysis:
         wins=analysis.wins,
         waits=_waits(analysis.waits),
         discards=tuple(
-            DiscardChoice(from_code(choice.tile), _waits(choice.waits))
+            DiscardChoice(
+                from_code(choice.tile),
+                _waits(choice.waits),
+                claim_kongs=_kongs(choice.claim_kongs),
+            )
             for choice in analysis.discards
         ),
-        kongs=tuple(
-            KongChoice(from_code(choice.tile), MeldKind(choice.kind), _waits(choice.waits))
-            for choice in analysis.kongs
-        ),
+        kongs=_kongs(analysis.kongs),
+        claim_kongs=_kongs(analysis.claim_kongs),
     )
 
 

@@ -21,6 +21,7 @@ from fangcheng_kit import Batcher
 from fangcheng_rules.analysis import Analysis
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.scoring import FinishedHand, Score
+from fangcheng_rules.tiles import code
 
 from .convert import analysis_from_wire, finished_to_wire, hand_to_wire, score_from_wire
 from .errors import EvaluatorUnavailable
@@ -57,9 +58,13 @@ class Evaluator:
             self._score, most_items=MOST_TOGETHER, most_running=MOST_CALLS
         )
 
-    async def analyze(self, choice: rules.RuleSetChoice, hand: Hand) -> Analysis:
-        """What a hand is; however long it takes."""
-        request = evaluation.AnalyzeRequest(rules=choice, hand=hand_to_wire(hand))
+    async def analyze(
+        self, choice: rules.RuleSetChoice, hand: Hand, flowers: tuple[int, ...] = ()
+    ) -> Analysis:
+        """What a hand is, its seat having laid down these flowers; however long it takes."""
+        request = evaluation.AnalyzeRequest(
+            rules=choice, hand=hand_to_wire(hand), flowers=[code(tile) for tile in flowers]
+        )
         return await self._until_answered("analyze", lambda: self._analyses.submit(request))
 
     async def score(self, choice: rules.RuleSetChoice, hand: FinishedHand) -> Score:

@@ -330,7 +330,7 @@ class LiveTable:
     async def _question(self, hand_number: int, question: Question) -> None:
         evaluator = self._around.evaluator
         if isinstance(question, AnalyzeQuestion):
-            analysis = await evaluator.analyze(self._choice, question.hand)
+            analysis = await evaluator.analyze(self._choice, question.hand, question.flowers)
             self._post(lambda table: table.answer(hand_number, question.number, analysis))
         else:
             score = await evaluator.score(self._choice, question.finished)

@@ -8,7 +8,7 @@ over what it sees, so that neither a message nor a gap tells of what it does not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -19,7 +19,7 @@ from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import FinishedHand, SeatEnd
-from fangcheng_rules.tiles import code
+from fangcheng_rules.tiles import DRAGONS, code
 
 from . import convert
 from .events import (
@@ -53,8 +53,11 @@ class _Seat:
     declared: str = ""
     piao: int = 0
     first_discard: int | None = None
-    pongs: dict[int, Meld] = field(default_factory=dict)
-    """Its pongs by tile: an added kong is shown with the discard that its pong came from."""
+    melds: list[Meld] = field(default_factory=list)
+    """Its melds to which a tile can be added, as they were before one is."""
+    flowers: list[int] = field(default_factory=list)
+    is_shown: bool = False
+    """All see its concealed tiles (明楼)."""
     asked: str = ""
     """Kind of the decision that is about to be shown."""
 
@@ -71,6 +74,9 @@ class Projector:
         self._dealer = 0
         self._wall_tiles = 0
         self._seats = [_Seat() for _ in SEATS]
+        self._drawn_hands_before = 0
+        self._treasure: int | None = None
+        self._false_wins: list[int] = []
         self._trustee_times = [0, 0, 0, 0]
         self._standings = [0, 0, 0, 0]
 
@@ -145,6 +151,9 @@ class Projector:
         self._dealer = event.dealer
         self._wall_tiles = len(event.wall)
         self._seats = [_Seat() for _ in SEATS]
+        self._drawn_hands_before = event.drawn_hands_before
+        self._treasure = None
+        self._false_wins = []
         return self._all(
             hand_started=wire.HandStarted(
                 hand_number=event.hand_number,
@@ -153,6 +162,7 @@ class Projector:
                 commitment=sha256(self._hand.secret).digest(),
                 entropy=self._hand.entropy,
                 wall_tiles=self._wall_tiles,
+                drawn_hands_before=event.drawn_hands_before,
             )
         )
 
@@ -220,29 +230,45 @@ class Projector:
 
         return self._split(event.seat, drawn(code(event.tile)), lambda: drawn(0))
 
+    def _flower(self, event: play.FlowerLaid) -> Iterator[Sight]:
+        self._seats[event.seat].flowers.append(event.tile)
+        return self._all(flower_laid=wire.FlowerLaid(seat=event.seat, tile=code(event.tile)))
+
+    def _turned(self, event: play.TreasureTurned) -> Iterator[Sight]:
+        self._treasure = event.tile
+        tile = 0 if event.tile is None else code(event.tile)
+        return self._all(treasure_turned=wire.TreasureTurned(index=event.index, tile=tile))
+
     def _discarded(self, event: play.Discarded) -> Iterator[Sight]:
         seat = self._seats[event.seat]
         seat.declared = event.declared or seat.declared
         if seat.first_discard is None:
             seat.first_discard = event.tile
+        if event.shown:
+            seat.is_shown = True
         return self._all(
             discarded=wire.Discarded(
-                seat=event.seat, tile=code(event.tile), declared=event.declared
+                seat=event.seat,
+                tile=code(event.tile),
+                declared=event.declared,
+                shown=[code(tile) for tile in event.shown],
             )
         )
 
     def _called(self, event: play.Called) -> Iterator[Sight]:
-        if event.meld.kind is MeldKind.PONG:
-            self._seats[event.seat].pongs[event.meld.first] = event.meld
+        self._seats[event.seat].melds.append(event.meld)
         return self._all(melded=wire.Melded(seat=event.seat, meld=convert.meld_to_wire(event.meld)))
 
     def _kong(self, event: play.KongDeclared) -> Iterator[Sight]:
         seat = self._seats[event.seat]
         seat.declared = event.declared or seat.declared
-        meld = Meld(event.kind, (event.tile,) * 4)
         if event.kind is MeldKind.ADDED_KONG:
-            pong = seat.pongs[event.tile]
-            meld = replace(meld, source=pong.source, claimed=pong.claimed)
+            meld = next(meld for meld in seat.melds if meld.takes(event.tile)).plus(event.tile)
+        elif event.kind is MeldKind.WHIRLWIND:
+            meld = Meld(event.kind, tuple(DRAGONS))
+            seat.melds.append(meld)
+        else:
+            meld = Meld(event.kind, (event.tile,) * 4)
 
         def melded(shown: rules_pb2.Meld) -> wire.TableEvent:
             return wire.TableEvent(
@@ -250,11 +276,25 @@ class Projector:
             )
 
         own = melded(convert.meld_to_wire(meld))
-        if meld.is_open:
+        if meld.is_open or seat.is_shown:
             return iter([(self._everybody, own)])
         # A concealed kong lies face down: that it was made is seen, not of what.
         face_down = rules_pb2.Meld(kind=meld.kind, tiles=[0, 0, 0, 0])
         return self._split(event.seat, own, lambda: melded(face_down))
+
+    def _kong_stands(self, event: play.KongDone) -> Iterator[Sight]:
+        melds = self._seats[event.seat].melds
+        if event.kind is MeldKind.ADDED_KONG:
+            place = next(i for i, meld in enumerate(melds) if meld.takes(event.tile))
+            melds[place] = melds[place].plus(event.tile)
+        return iter(())
+
+    def _robbed(self, event: play.KongRobbed) -> Iterator[Sight]:
+        return self._all(kong_robbed=wire.KongRobbed(seat=event.seat, tile=code(event.tile)))
+
+    def _false_win(self, event: play.FalseWinCalled) -> Iterator[Sight]:
+        self._false_wins.append(event.seat)
+        return self._all(false_win_called=wire.FalseWinCalled(seat=event.seat))
 
     def _ended(self, event: play.HandEnded) -> Iterator[Sight]:
         if self._rules is None:
@@ -264,10 +304,20 @@ class Projector:
         finished = FinishedHand(
             dealer=self._dealer,
             seats=tuple(
-                SeatEnd(hand, melds, seat.declared, seat.piao, seat.first_discard)
+                SeatEnd(
+                    hand,
+                    melds,
+                    seat.declared,
+                    seat.piao,
+                    seat.first_discard,
+                    tuple(seat.flowers),
+                )
                 for hand, melds, seat in zip(event.hands, event.melds, self._seats, strict=True)
             ),
             end=event.end,
+            drawn_hands_before=self._drawn_hands_before,
+            treasure=self._treasure,
+            false_wins=tuple(self._false_wins),
         )
         return self._all(
             hand_ended=wire.HandEnded(
@@ -296,7 +346,7 @@ class Projector:
 
 # What is not in here is seen by nobody: shares in a shuffle before it is used, what the evaluator
 # told, the closing of a claim window, a leave that waits for a claim, a kong that stands (it was
-# seen when it was declared) or was robbed (the win tells it).
+# seen when it was declared).
 _SHOW: dict[type[Event], Callable[[Projector, Any], Iterator[Sight]]] = {
     TableCreated: Projector._created,
     ConnectionChanged: Projector._connection,
@@ -312,9 +362,14 @@ _SHOW: dict[type[Event], Callable[[Projector, Any], Iterator[Sight]]] = {
     play.PiaoShown: Projector._piao,
     play.Dealt: Projector._dealt,
     play.Drew: Projector._drew,
+    play.FlowerLaid: Projector._flower,
+    play.TreasureTurned: Projector._turned,
     play.Discarded: Projector._discarded,
     play.Called: Projector._called,
     play.KongDeclared: Projector._kong,
+    play.KongDone: Projector._kong_stands,
+    play.KongRobbed: Projector._robbed,
+    play.FalseWinCalled: Projector._false_win,
     play.HandEnded: Projector._ended,
     HandSettled: Projector._settled,
     TableClosed: Projector._closed,

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from .errors import InvalidOption
+from .errors import InvalidHand, InvalidOption
 from .kernels.facts import Hot
 from .melds import Meld, MeldKind
+from .tiles import is_flower, name
 
 if TYPE_CHECKING:
     from .analysis import KongChoice, Wait
@@ -345,6 +346,24 @@ class RuleSet:
                 )
             values[key] = specs[key].check(value)
         return values
+
+    def check_tiles(self, hand: Hand, flowers: tuple[int, ...] = ()) -> None:
+        """Raise InvalidHand for tiles or melds that are not played under this rule set."""
+        for tile in hand.concealed:
+            if tile not in self.kinds:
+                raise InvalidHand("TILE_NOT_PLAYED", f"{self.id} has no {name(tile)}", "concealed")
+        for number, meld in enumerate(hand.melds):
+            if meld.kind is MeldKind.WHIRLWIND and not self.whirlwind:
+                raise InvalidHand("INVALID_MELD", f"{self.id} has no whirlwind", f"melds[{number}]")
+            if not self.kinds.issuperset(meld.tiles):
+                raise InvalidHand(
+                    "TILE_NOT_PLAYED", f"{self.id} has no {name(meld.first)}", f"melds[{number}]"
+                )
+        for number, tile in enumerate(flowers):
+            if not is_flower(tile) or tile not in self.kinds:
+                raise InvalidHand(
+                    "TILE_NOT_PLAYED", f"{self.id} has no such flower", f"flowers[{number}]"
+                )
 
 
 def first_dealer(rule_set: RuleSet, dice: tuple[int, ...]) -> int:
