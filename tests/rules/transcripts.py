@@ -296,7 +296,9 @@ def _line(machine: Round, event: Event) -> str:
         case LeaveNoted(seat=seat):
             return f"({seat} leaves, a claim to win is pending)"
         case WinTaken(end=end):
-            return f"{' '.join(map(str, end.winners))} wins on {name(end.tile)} ({end.by})"
+            who = " and ".join(map(str, end.winners))
+            verb = "wins" if len(end.winners) == 1 else "win"
+            return f"{who} {verb} on {name(end.tile)} ({end.by})"
         case PlayEnded(end=ended):
             return f"the hand ends: {type(ended).__name__.lower()}"
         case HandEnded(score=score):
@@ -308,9 +310,20 @@ def _and_declares(declared: str) -> str:
 
 
 def _offered(machine: Round, event: Asked) -> str:
-    actions = machine.prompts()[event.seat].actions
-    plain = [a for a in actions if a.kind == "discard" and not a.declare]
-    parts = [words(action) for action in actions if action not in plain]
+    """What is offered; discards without a declaration are not told apart."""
+    parts: list[str] = []
+    declared: dict[str, list[str]] = {}
+    for action in machine.prompts()[event.seat].actions:
+        if action.kind != "discard":
+            parts.append(words(action))
+        elif action.tile is not None:
+            declared.setdefault(action.declare, []).append(name(action.tile))
+    plain = declared.pop("", None)
+    for how, those in declared.items():
+        if len(those) > 3:
+            parts.append(f"discard {' '.join(those)} {how}")
+        else:
+            parts += [f"discard {tile} {how}" for tile in those]
     return ", ".join([*parts, *(["discards"] if plain else [])])
 
 
@@ -322,6 +335,8 @@ def _settlement(score: Score) -> str:
         times = f", times {winner.multiplier}" if winner.multiplier > 1 else ""
         rows.append(f"{winner.seat} counts {_items(winner.items)}{flat}{points}{times}")
     for loser in score.losers:
+        if not loser.amount and not loser.items:
+            continue
         whose = f" of {loser.winner}" if len(score.winners) > 1 else ""
         times = f", times {loser.multiplier}" if loser.multiplier > 1 else ""
         rows.append(
