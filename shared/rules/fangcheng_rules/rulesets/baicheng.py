@@ -165,7 +165,7 @@ OPTIONS = (
     OptionSpec(
         id="length",
         name_zh="圈数",
-        meaning="The table ends never by itself, after a 圈 of four dealers, or after a 局 of four 圈.",
+        meaning="The table ends when the players leave, after a 圈 of four dealers, or a 局.",
         default="open",
         choices=("open", "round", "game"),
     ),
