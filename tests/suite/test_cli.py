@@ -13,6 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from fangcheng_rules.ruleset import RuleSet
+from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_suite.cli import app
 from fangcheng_suite.state import Address, StateFolder, SuiteFile
 
@@ -62,6 +64,7 @@ def test_the_promised_commands_are_there() -> None:
         "demo",
         "token",
         "evaluate",
+        "rules",
         "tables",
         "watch",
         "ledger audit",
@@ -143,6 +146,36 @@ def test_what_is_wrong_with_a_hand_is_said_in_a_line(
     assert said in ended.output
     assert hint in ended.output
     assert "Traceback" not in ended.output
+
+
+def test_rules_lists_every_rule_set(run) -> None:  # type: ignore[no-untyped-def]
+    ended = run("rules")
+    assert ended.exit_code == 0
+    for rules in RULE_SETS:
+        assert re.search(rf"^{rules.id} .*{rules.name_en}", ended.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+def test_rules_tells_the_whole_catalogue_of_one(run, rules: RuleSet) -> None:  # type: ignore[no-untyped-def]
+    ended = run("rules", rules.id)
+    assert ended.exit_code == 0
+    assert f"{rules.id}, revision {rules.revision}" in ended.stdout
+    assert f"{len(rules.wall_tiles)} tiles" in ended.stdout
+    rows = {line.split()[0]: line for line in ended.stdout.splitlines() if line}
+    for item in rules.fan_items:
+        assert item.name_zh in rows[item.id]
+        assert item.meaning in rows[item.id]
+    for option in rules.options:
+        assert option.meaning in rows[option.id]
+    for title in rules.titles:
+        assert title.name_en in rows[title.name_zh]
+
+
+def test_rules_names_those_there_are_for_one_there_is_not(run) -> None:  # type: ignore[no-untyped-def]
+    ended = run("rules", "riichi")
+    assert ended.exit_code == 1
+    assert "there is no rule set riichi" in ended.stderr
+    assert "shandong" in ended.stderr
 
 
 def test_a_token_names_its_subject(run, suite: SuiteFile) -> None:  # type: ignore[no-untyped-def]

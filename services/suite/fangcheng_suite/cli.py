@@ -257,6 +257,27 @@ def evaluate(
 
 @app.command()
 @_told
+def rules(
+    rule_set: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A rule set. Default: a list of all.")
+    ] = None,
+) -> None:
+    """Tell the rule sets; of one its tiles, fan items, options and rank titles.
+
+    Works by itself; no service has to run. The same catalogue comes from `ListRuleSets`.
+
+    Example: `fangcheng rules shandong`
+    """
+    from .cataloguing import list_rule_sets, show_rule_set
+
+    console = _console()
+    ink = _ink()
+    for part in show_rule_set(rule_set, ink) if rule_set else list_rule_sets(ink):
+        console.print(part)
+
+
+@app.command()
+@_told
 def tables(
     closed: Annotated[bool, typer.Option("--closed", help="Closed tables too.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Print the list once and end.")] = False,
