@@ -152,7 +152,7 @@ def test_rules_lists_every_rule_set(run) -> None:  # type: ignore[no-untyped-def
     ended = run("rules")
     assert ended.exit_code == 0
     for rules in RULE_SETS:
-        assert re.search(rf"^{rules.id} .*{rules.name_en}", ended.stdout, re.MULTILINE)
+        assert re.search(rf"^{rules.id} .*{re.escape(rules.name_en)}", ended.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
