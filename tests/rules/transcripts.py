@@ -25,6 +25,7 @@ Read the difference before it is committed.
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -300,7 +301,8 @@ def _line(machine: Round, event: Event) -> str:
             verb = "wins" if len(end.winners) == 1 else "win"
             return f"{who} {verb} on {name(end.tile)} ({end.by})"
         case PlayEnded(end=ended):
-            return f"the hand ends: {type(ended).__name__.lower()}"
+            ending = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(ended).__name__)
+            return f"the hand ends: {ending.lower()}"
         case HandEnded(score=score):
             return _settlement(score)
 
@@ -324,7 +326,11 @@ def _offered(machine: Round, event: Asked) -> str:
             parts.append(f"discard {' '.join(those)} {how}")
         else:
             parts += [f"discard {tile} {how}" for tile in those]
-    return ", ".join([*parts, *(["discards"] if plain else [])])
+    if plain:
+        # What may be chosen of the hand, or what may not (过牌).
+        kept = {*machine.seats[event.seat].concealed} - {from_name(tile) for tile in plain}
+        parts.append(f"discards but {shown(sorted(kept))}" if kept else "discards")
+    return ", ".join(parts)
 
 
 def _settlement(score: Score) -> str:
