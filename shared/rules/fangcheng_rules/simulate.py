@@ -97,6 +97,8 @@ class SimplePlayer:
         kongs = {(c.tile, c.kind): c for c in analysis.kongs}
         best, least = prompt.actions[-1], float("inf")
         for action in prompt.actions:
+            if action.kind == "false_win":
+                continue
             if action.kind == "pass":
                 value = 0.0
             elif action.kind == "kong" and action.tile is not None and action.meld is not None:

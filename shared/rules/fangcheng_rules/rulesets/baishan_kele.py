@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
-from fangcheng_rules.analysis import KongChoice, Reading, Wait, analyze, winning_readings
-from fangcheng_rules.errors import IllegalWin
+from fangcheng_rules import baishan
+from fangcheng_rules.analysis import KongChoice, Reading, Wait, winning_readings
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.facts import (
     FLAT,
@@ -25,7 +24,7 @@ from fangcheng_rules.kernels.facts import (
     twin_sequences,
 )
 from fangcheng_rules.kernels.speed import count_bits
-from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.melds import Meld
 from fangcheng_rules.ruleset import (
     Calls,
     FanItemSpec,
@@ -34,8 +33,6 @@ from fangcheng_rules.ruleset import (
     RuleSet,
     SeatInPlay,
     TableInPlay,
-    WallCount,
-    WallPolicy,
     WinBy,
 )
 from fangcheng_rules.scoring import (
@@ -52,7 +49,7 @@ from fangcheng_rules.scoring import (
     from_each_other,
     to_each_other,
 )
-from fangcheng_rules.tiles import COPIES, PLAY_KINDS, from_name, is_suited
+from fangcheng_rules.tiles import COPIES, PLAY_KINDS
 
 # ---- Conditions of a win, and the winner's fan by the hand alone (compiled) ----
 
@@ -125,8 +122,6 @@ HOT = Hot("baishan_kele", STANDARD | SEVEN_PAIRS | THIRTEEN_ORPHANS, HAND_ITEMS,
 
 CAP_AT_DEFAULT = 50
 """What 十三幺 and 天胡 go by when capping is off."""
-GREAT_KONGS = frozenset(map(from_name, ("1m", "1p", "1s")))
-"""大杠: their kongs and following the dealer with them pay double."""
 
 OPTIONS = (
     OptionSpec(
@@ -246,16 +241,6 @@ FAN_ITEMS = (
 )
 
 
-def _drawable(wall: WallCount) -> int:
-    # Without a kong 14 tiles stay undrawn; after any kong all are drawn.
-    return wall.left if wall.kongs else wall.left - 14
-
-
-def _may_kong(wall: WallCount) -> bool:
-    # No kong once only the four that are dealt out are left.
-    return _drawable(wall) > 4
-
-
 # ---- Permitted calls ----
 
 
@@ -272,13 +257,6 @@ def _may_kong_now(table: TableInPlay, seat: SeatInPlay, kong: KongChoice) -> boo
 
 def _may_win(table: TableInPlay, seat: SeatInPlay, tile: int, by: WinBy) -> bool:
     return not seat.spoilt
-
-
-def _declarations(
-    table: TableInPlay, seat: SeatInPlay, waits: tuple[Wait, ...], kong: MeldKind | None
-) -> tuple[str, ...]:
-    # With a discard or, before its kong, in place of one (允许杠前报听).
-    return ("ting",) if not seat.declared and len(waits) == 1 else ()
 
 
 def _spoils(waits: tuple[Wait, ...]) -> bool:
@@ -309,7 +287,7 @@ def _score(options: Options, finished: FinishedHand) -> Score:
     first = {seat.first_discard for seat in finished.seats}
     if len(first) == 1 and (tile := first.pop()) is not None:
         transfers += to_each_other(
-            finished.dealer, 4 if tile in GREAT_KONGS else 2, "follow_dealer"
+            finished.dealer, 4 if tile in baishan.GREAT_KONGS else 2, "follow_dealer"
         )
     if isinstance(end, Draw):
         transfers += to_each_other(finished.dealer, 2, "draw")
@@ -319,7 +297,7 @@ def _score(options: Options, finished: FinishedHand) -> Score:
 def _kong_amount(meld: Meld) -> int:
     # Added kongs are paid as exposed ones.
     amount = 2 if meld.is_open else 4
-    return 2 * amount if meld.first in GREAT_KONGS else amount
+    return 2 * amount if baishan.is_great(meld) else amount
 
 
 def _win(
@@ -329,12 +307,7 @@ def _win(
     (number,) = end.winners
     seat = finished.seats[number]
     hand = Hand(seat.concealed or (), seat.melds)
-    if seat.declared and len(analyze(RULE_SET, options, hand).waits) != 1:
-        raise IllegalWin(
-            "WIN_NOT_ALLOWED",
-            "a declared seat wins with exactly one legal wait left",
-            f"seats[{number}].declared",
-        )
+    baishan.check_declared(RULE_SET, options, finished, number)
     moment = _moment_items(finished, end)
     # 三家清 and 四家清 stand in for the losers' 立门; the losers' items are alike in all readings.
     counts_closed = not ("three_closed" in moment or "four_closed" in moment)
@@ -398,13 +371,7 @@ def _loser_items(
 ) -> dict[str, int]:
     """Fan of what one loser pays more, from its own melds and state."""
     seat = finished.seats[number]
-    chi = Counter(meld.first for meld in seat.melds if meld.kind is MeldKind.CHI)
-    face_up = Counter(
-        tile
-        for meld in seat.melds
-        if meld.kind in (MeldKind.CHI, MeldKind.PONG)
-        for tile in meld.tiles
-    )
+    chi = baishan.exposed_sequences(seat)
     is_source = number == end.source
     items = {
         "ting": 1 if seat.declared else 0,
@@ -413,7 +380,7 @@ def _loser_items(
         "dealer": 1 if number == finished.dealer else 0,
         "last_tile": 1 if sum(meld.is_open for meld in seat.melds) == 4 else 0,
         "twin_seq": sum(count == 2 for count in chi.values()),
-        "four_in_one": sum(count == 4 and is_suited(tile) for tile, count in face_up.items()),
+        "four_in_one": baishan.exposed_fours(seat),
         "triple_seq": 2 * sum(count >= 3 for count in chi.values()),
         "kong_discard": 2 if is_source and end.discard_after_kong else 0,
     }
@@ -488,12 +455,12 @@ RULE_SET = RuleSet(
     first_dealer_dice=1,
     options=OPTIONS,
     fan_items=FAN_ITEMS,
-    wall=WallPolicy(drawable=_drawable, may_kong=_may_kong, dealt_out=4),
+    wall=baishan.WALL,
     calls=Calls(
         may_claim=_may_claim,
         may_kong=_may_kong_now,
         may_win=_may_win,
-        declarations=_declarations,
+        declarations=baishan.declarations,
         spoils=_spoils,
     ),
     hot=HOT,
