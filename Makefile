@@ -41,13 +41,15 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
+	$(BIN)/python tools/rulesdoc.py --check
 
 protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
 	.venv-protos/bin/python tools/stubs.py
 	$(BIN)/python tools/protodoc.py
 
-docs: protos ## Generate docs/settings.md from the services besides
+docs: protos ## Generate docs/settings.md and docs/rules/ besides
 	$(BIN)/python tools/settingsdoc.py
+	$(BIN)/python tools/rulesdoc.py
 
 format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .

@@ -11,6 +11,7 @@ from fangcheng_rules.errors import IllegalWin
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.facts import (
     HONOURS_MASK,
+    NEEDS_258,
     ONCE_EACH,
     SEVEN_PAIRS,
     STANDARD,
@@ -108,7 +109,7 @@ def fan(hand: HandBits, reading: ReadingBits) -> int:
     return items
 
 
-HOT = Hot("shandong", STANDARD | SEVEN_PAIRS, HAND_ITEMS, allows, fan)
+HOT = Hot("shandong", STANDARD | SEVEN_PAIRS, HAND_ITEMS, allows, fan, needs=NEEDS_258)
 
 # ---- What is played, and its options ----
 
@@ -117,6 +118,7 @@ BASE = 5
 MOST_DRAWN_HANDS = 5
 """Drawn hands in a row that double the next: at most 32 times."""
 ESCAPE_FACTOR = 10
+UNDRAWN_STACKS = 6
 FED_FOR_GUARANTOR = 3
 """Melds fed to one seat by another that make it pay alone (承包)."""
 
@@ -250,7 +252,7 @@ TITLES = titles_up_to(
 
 def _drawable(wall: WallCount) -> int:
     # Six stacks stay; the single tile that an odd number of replacements leaves counts as one.
-    return max(0, wall.left - (11 if wall.replacements % 2 else 12))
+    return max(0, wall.left - (2 * UNDRAWN_STACKS - wall.replacements % 2))
 
 
 def _may_kong(wall: WallCount) -> bool:
