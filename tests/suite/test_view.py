@@ -111,6 +111,80 @@ def test_an_added_kong_takes_the_place_of_its_pong() -> None:
     assert 41 not in view.own.concealed
 
 
+def test_a_robbed_kong_is_a_pong_again() -> None:
+    view = seated()
+    told(view, discarded=table_pb2.Discarded(seat=3, tile=41))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld("pong", "111z", 3, 41)))
+    told(view, drawn=table_pb2.Drawn(seat=0, tile=41, origin="front", wall_tiles=80))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld("added_kong", "1111z", 3, 41)))
+    told(view, kong_robbed=table_pb2.KongRobbed(seat=0, tile=41))
+    (pong,) = view.own.melds
+    assert (pong.kind, list(pong.tiles)) == ("pong", [41, 41, 41])
+    assert 41 not in view.own.concealed, "the tile is the robber's"
+
+
+def test_a_whirlwind_takes_three_dragons_and_then_one_at_a_time() -> None:
+    view = seated(hands=("123456789m567z5z", *HANDS[1:]))
+    whirlwind = rules_pb2.Meld(kind="whirlwind", tiles=notation.parse("567z"))
+    told(view, melded=table_pb2.Melded(seat=0, meld=whirlwind))
+    assert notation.text(sorted(view.own.concealed)) == "123456789m5z"
+    more = rules_pb2.Meld(kind="whirlwind", tiles=notation.parse("5567z"))
+    told(view, melded=table_pb2.Melded(seat=0, meld=more))
+    assert notation.text(sorted(view.own.concealed)) == "123456789m"
+    assert [list(one.tiles) for one in view.own.melds] == [notation.parse("5567z")]
+    told(view, kong_robbed=table_pb2.KongRobbed(seat=0, tile=45))
+    assert [list(one.tiles) for one in view.own.melds] == [notation.parse("567z")]
+
+
+def test_a_robbed_dragon_makes_a_pong_with_two_from_the_hand() -> None:
+    view = seated(hands=("123456789m55z11z", *HANDS[1:]))
+    told(view, discarded=table_pb2.Discarded(seat=3, tile=11))
+    told(view, kong_robbed=table_pb2.KongRobbed(seat=2, tile=45))
+    told(view, melded=table_pb2.Melded(seat=0, meld=meld("pong", "555z", 2, 45)))
+    assert notation.text(sorted(view.own.concealed)) == "123456789m11z"
+    assert view.seats[3].river == [11]
+
+
+def test_flowers_lie_apart_and_are_replaced() -> None:
+    view = seated(hands=("123456789m112z1f", "?????????????", *HANDS[2:]))
+    told(view, flower_laid=table_pb2.FlowerLaid(seat=0, tile=51))
+    told(view, drawn=table_pb2.Drawn(seat=0, tile=47, origin="flower", wall_tiles=82))
+    told(view, flower_laid=table_pb2.FlowerLaid(seat=1, tile=58))
+    assert view.own.flowers == [51]
+    assert notation.text(sorted(view.own.concealed)) == "123456789m1127z"
+    assert (view.seats[1].flowers, view.seats[1].concealed) == ([58], [0] * 12)
+
+
+def test_the_treasure_is_seen_and_so_are_those_before_it() -> None:
+    view = seated()
+    told(view, treasure_turned=table_pb2.TreasureTurned(index=114, tile=21))
+    told(view, treasure_turned=table_pb2.TreasureTurned(index=115, tile=22))
+    assert (view.treasure, view.seen()[21], view.seen()[22]) == (22, 1, 1)
+    told(view, treasure_turned=table_pb2.TreasureTurned())
+    assert (view.treasure, view.turned) == (0, [21, 22])
+
+
+def test_a_shown_hand_is_known_and_discards_what_it_drew() -> None:
+    view = seated()
+    hand = notation.parse("123p456s55p67m222s")
+    told(view, drawn=table_pb2.Drawn(seat=2, tile=0, origin="front", wall_tiles=82))
+    told(view, discarded=table_pb2.Discarded(seat=2, tile=44, declared="lou_open", shown=hand))
+    assert view.seats[2].concealed == hand
+    told(view, drawn=table_pb2.Drawn(seat=2, tile=0, origin="front", wall_tiles=81))
+    told(view, discarded=table_pb2.Discarded(seat=2, tile=21))
+    assert view.seats[2].concealed == hand, "the 1p that it drew, not the one it holds"
+    told(view, drawn=table_pb2.Drawn(seat=2, tile=0, origin="front", wall_tiles=80))
+    kong = rules_pb2.Meld(kind="concealed_kong", tiles=[0, 0, 0, 0])
+    told(view, melded=table_pb2.Melded(seat=2, meld=kong))
+    assert view.seats[2].concealed == [0] * 10
+
+
+def test_a_false_win_is_counted_for_its_seat() -> None:
+    view = seated()
+    told(view, false_win_called=table_pb2.FalseWinCalled(seat=3))
+    assert [seat.false_wins for seat in view.seats] == [0, 0, 0, 1]
+
+
 def test_another_seats_concealed_kong_stays_face_down() -> None:
     view = seated()
     told(view, drawn=table_pb2.Drawn(seat=1, tile=0, origin="front", wall_tiles=80))

@@ -42,6 +42,13 @@ MELD_NAMES = {
     "exposed_kong": ("明杠", "exposed kong"),
     "added_kong": ("补杠", "added kong"),
     "concealed_kong": ("暗杠", "concealed kong"),
+    "whirlwind": ("旋风杠", "whirlwind"),
+}
+
+DECLARED_NAMES = {
+    "ting": ("听", "ting"),
+    "lou_open": ("明楼", "open lou"),
+    "lou_hidden": ("暗楼", "hidden lou"),
 }
 
 
@@ -200,6 +207,11 @@ def meld_text(meld: rules_pb2.Meld, ink: Ink) -> Text:
     zh, en = MELD_NAMES.get(meld.kind, ("", meld.kind.replace("_", " ")))
     text = Text(f"{zh if ink.chinese and zh else en} ", "dim")
     return text.append_text(row(meld.tiles, ink))
+
+
+def declared_text(declared: str, ink: Ink) -> str:
+    """What a seat has declared: `听 ting`, `明楼 open lou`."""
+    return ink.both(*DECLARED_NAMES.get(declared, ("", declared.replace("_", " "))))
 
 
 def fan_text(item: rules_pb2.FanItem, ink: Ink) -> str:

@@ -44,11 +44,15 @@ def headline(view: TableView, ended: table_pb2.HandEnded, ink: Ink) -> str:
             return f"{winners} {verb} by robbing {names[win.from_seat]}'s kong of {tile}"
         if win.on_deal:
             return f"{winners} {verb} on the tiles dealt"
+        if win.after_flower:
+            return f"{winners} {verb} on {tile}, drawn for a flower"
         if win.after_kong:
             return f"{winners} {verb} on {tile}, drawn after a kong"
         return f"{winners} {verb} by self-draw on {tile}"
     if end == "draw":
         return "Drawn hand: the wall is at its end and nobody has won"
+    if end == "eight_flowers":
+        return f"{names[hand.eight_flowers.seat]} has laid down all the flowers, which wins"
     if end == "escape":
         return f"{names[hand.escape.seat]} left for good, which ends the hand"
     reason = hand.dissolved.reason
@@ -79,12 +83,17 @@ def _winner(
     seat = hand.seats[winner.seat]
     groups = render.hand_groups(seat.concealed, seat.melds, hand.win.tile)
     lines = [Text(INDENT).append_text(line) for line in render.drawn(groups, ink)]
+    if len(hand.win.winners) > 1:
+        lines.append(_labelled("winner", view.seats[winner.seat].name))
     lines.append(
         _labelled("tiles", render.hand_text(seat.concealed, seat.melds, hand.win.tile), "dim")
     )
     worth = f"{winner.flat} units" if winner.flat else f"{winner.fan} fan"
     items = render.fan_list(winner.items, ink)
     lines.append(_labelled("fan", f"{items}  =  {worth}" if items else f"{worth}, no item counts"))
+    if winner.flower_points or winner.multiplier > 1:
+        times = f", all times {winner.multiplier}" if winner.multiplier > 1 else ""
+        lines.append(_labelled("flowers", f"{winner.flower_points} points{times}"))
     wide = max(len(known.name) for known in view.seats)
     for loser in losers:
         if loser.winner != winner.seat:
@@ -92,6 +101,8 @@ def _winner(
         line = f"{view.seats[loser.seat].name:{wide}} pays {loser.amount:3} units"
         if loser.amount and not winner.flat:
             line += f", {loser.fan} fan"
+        if loser.multiplier > 1:
+            line += f", times {loser.multiplier}"
         if loser.items:
             line += f", with {render.fan_list(loser.items, ink)}"
         lines.append(_labelled("", line, "dim"))

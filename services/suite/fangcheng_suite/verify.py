@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from fangcheng.table.v1 import table_pb2
 from fangcheng_rules import tiles, wall
+from fangcheng_rules.ruleset import WallCount, WallPolicy
 from fangcheng_rules.rulesets import rule_set
 
 from .errors import VerificationFailed
@@ -58,12 +59,13 @@ def verify(record: table_pb2.HandRecord, commitment: bytes) -> Verified:
     codes = [tiles.code(kind) for kind in expected]
     _check(list(record.wall) == codes, "the wall does not follow from the secret")
     _check(list(record.dice) == list(dice), "the dice do not follow from the secret")
-    return _replayed(record, codes)
+    return _replayed(record, codes, rules.wall)
 
 
-def _replayed(record: table_pb2.HandRecord, codes: Sequence[int]) -> Verified:
-    """Compare what was dealt and drawn with the wall."""
+def _replayed(record: table_pb2.HandRecord, codes: Sequence[int], policy: WallPolicy) -> Verified:
+    """Compare what was dealt, turned up and drawn with the wall."""
     front, back, dealt = wall.DEALT, 0, 0
+    turned: tuple[int, ...] = ()
     for event in record.events:
         kind = event.WhichOneof("kind")
         if kind == "hand_started":
@@ -87,9 +89,9 @@ def _replayed(record: table_pb2.HandRecord, codes: Sequence[int]) -> Verified:
                 dealt += len(hand)
         elif kind == "drawn":
             drawn = event.drawn
-            if drawn.origin == "back":
+            if drawn.origin in ("back", "flower"):
+                index = policy.replacement(WallCount(len(codes), front, back, 0, turned))
                 back += 1
-                index = len(codes) - back
             else:
                 index = front
                 front += 1
@@ -97,6 +99,13 @@ def _replayed(record: table_pb2.HandRecord, codes: Sequence[int]) -> Verified:
                 drawn.tile == codes[index],
                 f"seat {drawn.seat} drew another tile than the wall has at {index}",
             )
+        elif kind == "treasure_turned" and event.treasure_turned.HasField("index"):
+            index = event.treasure_turned.index
+            _check(
+                index < len(codes) and event.treasure_turned.tile == codes[index],
+                f"another tile was turned up than the wall has at {index}",
+            )
+            turned = (*turned, index)
     _check(dealt > 0, "the record has no deal")
     _check(front + back <= len(codes), "more tiles were drawn than the wall has")
     return Verified(record.hand_number, len(codes), dealt, front - wall.DEALT, back)

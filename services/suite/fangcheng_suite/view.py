@@ -27,8 +27,11 @@ class SeatView:
     melds: list[rules_pb2.Meld] = field(default_factory=list)
     river: list[int] = field(default_factory=list)
     """Discards that still lie there; a claimed one has gone into a meld."""
+    flowers: list[int] = field(default_factory=list)
     declared: str = ""
     piao: int = 0
+    false_wins: int = 0
+    """How often it called a win that it did not have (诈胡)."""
     connected: bool = False
     trustee: bool = False
     leaving: bool = False
@@ -54,6 +57,10 @@ class TableView:
     last_discard: tuple[int, int] | None = None
     """Seat and tile of the discard that can still be claimed, or lies last."""
     turn: int | None = None
+    turned: list[int] = field(default_factory=list)
+    """The tiles turned up on the wall, newest last."""
+    treasure: int = 0
+    """The kind of the treasure (宝牌); 0: there is none."""
     prompt: table_pb2.Prompt | None = None
     """The viewer's open prompt."""
     ended: table_pb2.HandEnded | None = None
@@ -78,10 +85,11 @@ class TableView:
                 concealed=list(seat.concealed),
                 melds=list(seat.melds),
                 river=list(seat.river),
+                flowers=list(seat.flowers),
             )
             for seat in self.seats
         ]
-        return replace(self, seats=seats)
+        return replace(self, seats=seats, turned=list(self.turned))
 
     @property
     def own(self) -> SeatView:
@@ -92,7 +100,7 @@ class TableView:
 
     def seen(self) -> Counter[int]:
         """How many of each tile the viewer sees, its own hand among them."""
-        seen: Counter[int] = Counter()
+        seen: Counter[int] = Counter(self.turned)
         for seat in self.seats:
             seen.update(tile for tile in seat.concealed if tile != FACE_DOWN)
             seen.update(seat.river)
@@ -121,6 +129,8 @@ class TableView:
         self.wall_tiles = started.wall_tiles
         self.last_discard = None
         self.turn = None
+        self.turned = []
+        self.treasure = 0
         self.prompt = None
         self.ended = None
         self.settled = None
@@ -129,8 +139,10 @@ class TableView:
             seat.drawn = None
             seat.melds = []
             seat.river = []
+            seat.flowers = []
             seat.declared = ""
             seat.piao = 0
+            seat.false_wins = 0
 
     def _piao_shown(self, shown: table_pb2.PiaoShown) -> None:
         for seat, units in zip(self.seats, shown.units, strict=True):
@@ -149,38 +161,78 @@ class TableView:
         seat.concealed.append(drawn.tile)
         seat.drawn = drawn.tile
 
+    def _flower_laid(self, laid: table_pb2.FlowerLaid) -> None:
+        seat = self.seats[laid.seat]
+        _take(seat.concealed, laid.tile)
+        seat.drawn = None
+        seat.flowers.append(laid.tile)
+
+    def _treasure_turned(self, turned: table_pb2.TreasureTurned) -> None:
+        self.treasure = turned.tile
+        if turned.tile:
+            self.turned.append(turned.tile)
+
+    def _false_win_called(self, called: table_pb2.FalseWinCalled) -> None:
+        self.seats[called.seat].false_wins += 1
+
     def _discarded(self, discarded: table_pb2.Discarded) -> None:
         seat = self.seats[discarded.seat]
-        _take(seat.concealed, discarded.tile)
+        # A seat that has declared discards what it drew, whatever else is known of its hand.
+        drawn = FACE_DOWN if seat.declared and FACE_DOWN in seat.concealed else discarded.tile
+        _take(seat.concealed, drawn)
         seat.drawn = None
         seat.river.append(discarded.tile)
         seat.declared = discarded.declared or seat.declared
+        if discarded.shown:
+            seat.concealed = list(discarded.shown)
         self.turn = None
         self.last_discard = (discarded.seat, discarded.tile)
 
     def _melded(self, melded: table_pb2.Melded) -> None:
         seat = self.seats[melded.seat]
         meld = melded.meld
-        tiles = list(meld.tiles)
         seat.declared = melded.declared or seat.declared
         seat.drawn = None
         self.turn = melded.seat
-        if meld.kind == "added_kong":
-            for place, lying in enumerate(seat.melds):
-                if lying.kind == "pong" and lying.tiles[0] == tiles[0]:
-                    _take(seat.concealed, tiles[0])
-                    seat.melds[place] = meld
-                    return
-        elif meld.kind != "concealed_kong" and self.last_discard is not None:
-            source, claimed = self.last_discard
-            river = self.seats[source].river
-            if river and river[-1] == claimed:
-                river.pop()
-            tiles.remove(claimed)
-            self.last_discard = None
-        for tile in tiles:
-            _take(seat.concealed, tile)
-        seat.melds.append(meld)
+        from_hand = list(meld.tiles)
+        place = len(seat.melds)
+        if meld.kind in ("added_kong", "whirlwind"):
+            # One tile more than what lies there; a whirlwind laid down adds to nothing.
+            for number, lying in enumerate(seat.melds):
+                if lying.kind in ("pong", "whirlwind") and set(lying.tiles) == set(meld.tiles):
+                    place = number
+                    from_hand = list((Counter(meld.tiles) - Counter(lying.tiles)).elements())
+        elif meld.kind != "concealed_kong":
+            from_hand.remove(self._claimed(meld))
+        if meld.kind == "concealed_kong" and FACE_DOWN in meld.tiles and any(seat.concealed):
+            # Of a hand that was shown: of what the kong is made is not told.
+            seat.concealed = [FACE_DOWN] * (len(seat.concealed) - len(from_hand))
+        else:
+            for tile in from_hand:
+                _take(seat.concealed, tile)
+        seat.melds[place : place + 1] = [meld]
+
+    def _claimed(self, meld: rules_pb2.Meld) -> int:
+        """The tile that another gave to a meld; from its river, unless it was robbed."""
+        if self.last_discard is None:
+            return meld.claimed_tile
+        source, claimed = self.last_discard
+        river = self.seats[source].river
+        if river and river[-1] == claimed:
+            river.pop()
+        self.last_discard = None
+        return claimed
+
+    def _kong_robbed(self, robbed: table_pb2.KongRobbed) -> None:
+        self.last_discard = None
+        melds = self.seats[robbed.seat].melds
+        for place, meld in enumerate(melds):
+            if meld.kind in ("added_kong", "whirlwind") and robbed.tile in meld.tiles:
+                before = rules_pb2.Meld()
+                before.CopyFrom(meld)
+                before.tiles.remove(robbed.tile)
+                before.kind = "pong" if meld.kind == "added_kong" else meld.kind
+                melds[place] = before
 
     def _prompt(self, prompt: table_pb2.Prompt) -> None:
         self.prompt = prompt
@@ -206,6 +258,7 @@ class TableView:
             seat.concealed = list(shown.concealed)
             seat.drawn = None
             seat.melds = list(shown.melds)
+            seat.flowers = list(shown.flowers)
             seat.declared = shown.declared
             seat.standing += net
 

@@ -137,8 +137,22 @@ def told(event: table_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
         line = Text(f"{names[discarded.seat]} discards ")
         line.append(render.short(discarded.tile, ink), render.style(discarded.tile))
         if discarded.declared:
-            line.append(f" and declares {_declared(discarded.declared, ink)}")
+            line.append(f" and declares {render.declared_text(discarded.declared, ink)}")
         return [line]
+    if kind == "flower_laid":
+        laid = event.flower_laid
+        line = Text(f"{names[laid.seat]} lays down the flower ")
+        return [line.append(render.short(laid.tile, ink), render.style(laid.tile))]
+    if kind == "treasure_turned":
+        return (
+            [Text("There is no treasure any more")] if not view.treasure else [_treasure(view, ink)]
+        )
+    if kind == "kong_robbed":
+        robbed = event.kong_robbed
+        line = Text(f"{names[robbed.seat]} is robbed of ")
+        return [line.append(render.short(robbed.tile, ink), render.style(robbed.tile))]
+    if kind == "false_win_called":
+        return [Text(f"{names[event.false_win_called.seat]} calls a win that is none", "yellow")]
     if kind == "melded":
         line = Text(f"{names[event.melded.seat]}: ")
         return [line.append_text(render.meld_text(event.melded.meld, ink))]
@@ -160,7 +174,14 @@ def _title(view: TableView, ink: Ink) -> Text:
         of = f" of {view.hands}" if view.hands else ""
         title.append(f"{ink.dot}hand {view.hand_number}{of}", "not bold")
         title.append(f"{ink.dot}{view.wall_tiles} tiles left", "not bold")
+    if view.treasure:
+        title.append(ink.dot, "not bold").append_text(_treasure(view, ink))
     return title
+
+
+def _treasure(view: TableView, ink: Ink) -> Text:
+    text = Text(f"{ink.both('宝牌', 'treasure')} ", "not bold")
+    return text.append(render.short(view.treasure, ink), render.style(view.treasure))
 
 
 def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
@@ -173,7 +194,11 @@ def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
     if number == view.dealer:
         head.append(f"  {ink.both('庄', 'dealer')}")
     if seat.declared:
-        head.append(f"  {_declared(seat.declared, ink)}", "bold yellow")
+        head.append(f"  {render.declared_text(seat.declared, ink)}", "bold yellow")
+    if seat.flowers:
+        head.append("  ").append_text(render.row(seat.flowers, ink))
+    if seat.false_wins:
+        head.append(f"  {ink.both('诈胡', 'false win')}", "yellow")
     if seat.piao:
         head.append(f"  {ink.both('飘', 'piao')} {seat.piao}")
     if seat.trustee:
@@ -266,7 +291,3 @@ def _rules_name(rules_id: str, ink: Ink) -> str:
     except RulesError:
         return rules_id
     return rules.name_zh if ink.chinese else rules.name_en
-
-
-def _declared(declared: str, ink: Ink) -> str:
-    return ink.both("听", "ting") if declared == "ting" else declared
