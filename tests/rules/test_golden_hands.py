@@ -6,13 +6,13 @@ import pytest
 
 from fangcheng_rules.errors import RulesError
 from fangcheng_rules.ruleset import RuleSet
-from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_rules.rulesets import BUILT_IN
 from fangcheng_rules.scoring import FanCount, score
 from tests.rules.golden import GoldenHand, golden_hands
 
 HANDS = [
     pytest.param(rules, hand, id=f"{rules.id}:{hand.line} {hand.title}")
-    for rules in RULE_SETS
+    for rules in BUILT_IN
     for hand in golden_hands(rules.id)
 ]
 
@@ -38,7 +38,7 @@ def test_a_finished_hand_pays_what_the_page_says(rules: RuleSet, hand: GoldenHan
     assert result.house == hand.house
 
 
-@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+@pytest.mark.parametrize("rules", BUILT_IN, ids=lambda rules: rules.id)
 def test_every_fan_item_counts_in_some_golden_hand_for_each_whose_it_is(rules: RuleSet) -> None:
     winners: set[str] = set()
     losers: set[str] = set()
@@ -52,7 +52,7 @@ def test_every_fan_item_counts_in_some_golden_hand_for_each_whose_it_is(rules: R
             assert item.id in losers, item.id
 
 
-@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+@pytest.mark.parametrize("rules", BUILT_IN, ids=lambda rules: rules.id)
 def test_every_option_changes_some_golden_hand(rules: RuleSet) -> None:
     changed = {option for hand in golden_hands(rules.id) for option in hand.options}
     assert {option.id for option in rules.options} <= changed

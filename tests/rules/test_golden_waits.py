@@ -10,7 +10,7 @@ import pytest
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.notation import parse_hand, parse_tiles, to_mpsz
 from fangcheng_rules.ruleset import RuleSet
-from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_rules.rulesets import BUILT_IN
 
 FOLDER = Path(__file__).parent.parent / "golden"
 LINE = re.compile(r"(?P<hand>.+) waits (?P<waits>\S+) +shanten (?P<shanten>\d+)")
@@ -28,7 +28,7 @@ def rows(rules: RuleSet) -> list[tuple[str, str, int]]:
 
 ROWS = [
     pytest.param(rules, *row, id=f"{rules.id}:{row[0]}")
-    for rules in RULE_SETS
+    for rules in BUILT_IN
     for row in rows(rules)
 ]
 
@@ -40,10 +40,10 @@ def test_a_hand_waits_for_what_the_page_says(
     analysis = analyze(rules, rules.complete(), parse_hand(hand), progress=True)
     found = tuple(wait.tile for wait in analysis.waits)
     assert found == (parse_tiles(waits) if waits != "-" else ()), to_mpsz(found)
-    assert analysis.shanten == shanten
+    assert analysis.shape_shanten == shanten
 
 
-@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+@pytest.mark.parametrize("rules", BUILT_IN, ids=lambda rules: rules.id)
 def test_there_are_hands_that_wait_and_hands_that_do_not(rules: RuleSet) -> None:
     waits = [waits for _, waits, _ in rows(rules)]
     assert len(waits) >= 24

@@ -309,7 +309,7 @@ class RuleSet:
     then: there is no treasure any more. A seat whose thirteen tiles wait wins when it draws the
     treasure (摸宝), but not as dealt. No function: no treasure."""
     flowers_win: int = 0
-    """A seat that lays down so many flowers wins at once (`EightFlowers`); 0: none does."""
+    """A seat that lays down all the flowers, so many, wins at once (`EightFlowers`); 0: none."""
     worth: Callable[[Options, Hand, tuple[int, ...], int], tuple[int, int]] | None = None
     """Fan and units that a discarder pays for this wait of thirteen tiles, with these flowers, by
     the hand alone (`Wait.least_fan`, `Wait.least_units`). Without it, the fan of the kernels."""

@@ -229,11 +229,8 @@ def _check_seats(rule_set: RuleSet, options: Options, finished: FinishedHand) ->
         where = f"seats[{number}]"
         if len(seat.melds) > 4:
             raise InvalidHand("WRONG_TILE_COUNT", "more than four melds", f"{where}.melds")
-        if seat.concealed is not None:
-            try:
-                Hand(seat.concealed, seat.melds)
-            except InvalidHand as error:
-                raise InvalidHand(error.reason, error.message, f"{where}.concealed") from None
+        is_unreplaced = isinstance(finished.end, EightFlowers) and finished.end.seat == number
+        _check_concealed(seat, is_unreplaced, f"{where}.concealed")
         if seat.declared not in ("", *rule_set.declares):
             raise InvalidHand("UNKNOWN_DECLARATION", seat.declared, f"{where}.declared")
         if seat.piao not in (rule_set.piao_choices(options) or (0,)):
@@ -271,6 +268,19 @@ def _check_table(rule_set: RuleSet, options: Options, finished: FinishedHand) ->
             raise IllegalWin("WIN_NOT_ALLOWED", "a false win cannot be called", "false_wins")
         if not set(finished.false_wins) <= set(SEATS):
             raise InvalidHand("INVALID_SEAT", "no such seat", "false_wins")
+
+
+def _check_concealed(seat: SeatEnd, is_unreplaced: bool, where: str) -> None:
+    """Tiles that a seat can hold; one less where the last flower of all was not replaced."""
+    if seat.concealed is None:
+        return
+    size = len(seat.concealed) + 3 * len(seat.melds)
+    if is_unreplaced and size == 12 and all(0 <= tile < PLAY_KINDS for tile in seat.concealed):
+        return
+    try:
+        Hand(seat.concealed, seat.melds)
+    except InvalidHand as error:
+        raise InvalidHand(error.reason, error.message, where) from None
 
 
 def _tiles_of(seat: SeatEnd) -> Iterator[int]:

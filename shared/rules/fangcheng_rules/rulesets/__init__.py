@@ -20,15 +20,20 @@ from . import baicheng, baishan_dazui, baishan_kele, jintan, shandong
 
 ENTRY_POINTS: Final = "fangcheng.rule_sets"
 
-RULE_SETS: tuple[RuleSet, ...] = (
+BUILT_IN: tuple[RuleSet, ...] = (
     baishan_kele.RULE_SET,
     baishan_dazui.RULE_SET,
     baicheng.RULE_SET,
     shandong.RULE_SET,
     jintan.RULE_SET,
+)
+"""Those of this package: of each the newest revision."""
+
+RULE_SETS: tuple[RuleSet, ...] = (
+    *BUILT_IN,
     *(point.load() for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name)),
 )
-"""The newest revision of each rule set."""
+"""All that are known here."""
 
 OLDER: tuple[RuleSet, ...] = ()
 """Older revisions, kept so that hands begun under them are played on and their records replay. An
