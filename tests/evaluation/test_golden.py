@@ -10,8 +10,11 @@ from fangcheng.evaluation.v1 import evaluation_pb2 as ev
 from fangcheng.evaluation.v1 import evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import explain
+from fangcheng_rules.hand import Hand
 from fangcheng_rules.notation import parse_hand, parse_tiles
-from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_rules.ruleset import RuleSet
+from fangcheng_rules.rulesets import BUILT_IN
+from fangcheng_rules.scoring import draws_treasure
 from fangcheng_rules.tiles import code
 from tests.evaluation import wire
 from tests.rules.golden import GoldenHand, golden_hands
@@ -19,9 +22,15 @@ from tests.rules.test_golden_waits import rows
 
 Stub = evaluation_pb2_grpc.EvaluationServiceStub
 
-KELE = RULE_SETS[0]
-HANDS = golden_hands("baishan_kele")
+HANDS = [(rules, hand) for rules in BUILT_IN for hand in golden_hands(rules.id)]
 FIELDS = {"end.source": "win.from_seat", "end.kong_source": "win.kong_from_seat"}
+
+
+def titled(hands: list[tuple[RuleSet, GoldenHand]]) -> list[object]:
+    return [
+        pytest.param(rules, hand, id=f"{rules.id}:{hand.line} {hand.title}")
+        for rules, hand in hands
+    ]
 
 
 def counted(score: rules_pb2.Score) -> dict[int, dict[str, int | str]]:
@@ -40,20 +49,24 @@ def field_on_the_wire(field: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "hand", [hand for hand in HANDS if not hand.refused], ids=lambda h: h.title
+    ("rules", "hand"), titled([(rules, hand) for rules, hand in HANDS if not hand.refused])
 )
 async def test_a_finished_hand_pays_over_the_wire_what_the_page_says(
-    stub: Stub, hand: GoldenHand
+    stub: Stub, rules: RuleSet, hand: GoldenHand
 ) -> None:
-    score = (await stub.Score(wire.golden_request(hand))).score
+    score = (await stub.Score(wire.golden_request(hand, rules.id))).score
     assert counted(score) == hand.fan
     assert wire.net(score) == (hand.net, hand.house)
     for entry in (*score.winners, *score.losers):
         for item in entry.items:
-            spec = KELE.items[item.id]
+            spec = rules.items[item.id]
             assert (item.name_zh, item.name_en) == (spec.name_zh, spec.name_en)
             assert item.fan == spec.fan * item.count
+    points = {winner.seat: winner.flower_points for winner in score.winners}
+    assert {seat: flowers for seat, flowers in points.items() if flowers} == hand.flowers
     for winner in score.winners:
+        if draws_treasure(hand.finished, hand.end):
+            continue  # the drawn tile stands for another
         # With its melds and the winning tile, the reading is the whole hand.
         seat = hand.finished.seats[winner.seat]
         held = [*seat.concealed, hand.end.tile, *(t for m in seat.melds for t in m.tiles)]
@@ -61,14 +74,16 @@ async def test_a_finished_hand_pays_over_the_wire_what_the_page_says(
         assert sorted(read) == sorted(code(tile) for tile in held)
 
 
-@pytest.mark.parametrize("hand", [hand for hand in HANDS if hand.refused], ids=lambda h: h.title)
+@pytest.mark.parametrize(
+    ("rules", "hand"), titled([(rules, hand) for rules, hand in HANDS if hand.refused])
+)
 async def test_a_hand_that_must_be_refused_is_refused_over_the_wire(
-    stub: Stub, hand: GoldenHand
+    stub: Stub, rules: RuleSet, hand: GoldenHand
 ) -> None:
     assert hand.refused is not None
     reason, field = hand.refused
     with pytest.raises(grpc.aio.AioRpcError) as error:
-        await stub.Score(wire.golden_request(hand))
+        await stub.Score(wire.golden_request(hand, rules.id))
     told = explain(error.value)
     assert (told.reason, told.field) == (reason, field_on_the_wire(field))
     claim = reason in ("NOT_A_WIN", "WIN_NOT_ALLOWED")
@@ -78,10 +93,10 @@ async def test_a_hand_that_must_be_refused_is_refused_over_the_wire(
 
 
 async def test_all_of_them_in_one_batch_are_answered_as_one_by_one(stub: Stub) -> None:
-    requests = [wire.golden_request(hand) for hand in HANDS]
+    requests = [wire.golden_request(hand, rules.id) for rules, hand in HANDS]
     results = (await stub.ScoreBatch(ev.ScoreBatchRequest(requests=requests))).results
     assert len(results) == len(HANDS)
-    for hand, result in zip(HANDS, results, strict=True):
+    for (_, hand), result in zip(HANDS, results, strict=True):
         if hand.refused:
             reason, field = hand.refused
             told = (result.problem.reason, result.problem.field)
@@ -90,18 +105,31 @@ async def test_all_of_them_in_one_batch_are_answered_as_one_by_one(stub: Stub) -
             assert wire.net(result.score) == (hand.net, hand.house)
 
 
-@pytest.mark.parametrize(("hand", "waits", "shanten"), rows(KELE), ids=lambda row: str(row))
+@pytest.mark.parametrize(
+    ("rules", "hand", "waits", "shanten"),
+    [
+        pytest.param(rules, *row, id=f"{rules.id}:{row[0]}")
+        for rules in BUILT_IN
+        for row in rows(rules)
+    ],
+)
 async def test_a_hand_waits_over_the_wire_for_what_the_page_says(
-    stub: Stub, hand: str, waits: str, shanten: int
+    stub: Stub, rules: RuleSet, hand: str, waits: str, shanten: int
 ) -> None:
-    analysis = (await stub.Analyze(wire.analyze(hand, progress=True))).analysis
+    def request(given: Hand) -> ev.AnalyzeRequest:
+        choice = rules_pb2.RuleSetChoice(id=rules.id)
+        return ev.AnalyzeRequest(rules=choice, hand=wire.hand(given), progress=True)
+
+    held = parse_hand(hand)
+    analysis = (await stub.Analyze(request(held))).analysis
     expected = [code(tile) for tile in parse_tiles(waits)] if waits != "-" else []
     assert [wait.tile for wait in analysis.waits] == expected
-    assert analysis.shanten == shanten
+    assert analysis.shape_shanten == shanten
+    assert (analysis.shanten == 0) == bool(expected)
     # Holding a fourteenth tile, the discard of it leaves the same waits.
-    spare = next(kind for kind in range(34) if parse_hand(hand).held[kind] == 0)
-    more = (await stub.Analyze(wire.analyze(parse_hand(hand).plus(spare), progress=True))).analysis
+    spare = next(kind for kind in sorted(rules.kinds) if held.held[kind] == 0)
+    more = (await stub.Analyze(request(held.plus(spare)))).analysis
     (choice,) = [one for one in more.discards if one.tile == code(spare)]
     assert list(choice.waits) == list(analysis.waits)
-    assert choice.shanten == shanten
+    assert choice.shanten == analysis.shanten
     assert list(choice.useful_tiles) == list(analysis.useful_tiles)

@@ -113,6 +113,7 @@ def analysis_to_wire(analysis: Analysis, rules: RuleSet) -> evaluation_pb2.Analy
         kongs=_kongs(analysis.kongs),
         claim_kongs=_kongs(analysis.claim_kongs),
         shanten=analysis.shanten or 0,
+        shape_shanten=analysis.shape_shanten or 0,
         useful_tiles=[code(tile) for tile in analysis.useful],
         fan_items=[_fan_item(rules.items[id], fan) for id, fan in analysis.items],
     )

@@ -209,7 +209,7 @@ class DiscardChoice(_message.Message):
     tile: _builtins.int
     """The tile discarded."""
     shanten: _builtins.int
-    """Tiles away from a ready hand, by shape alone. Only with `progress`."""
+    """As in Analysis. Only with `progress`."""
     @_builtins.property
     def waits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Wait]:
         """The legal waits afterwards."""
@@ -288,9 +288,15 @@ class Analysis(_message.Message):
     USEFUL_TILES_FIELD_NUMBER: _builtins.int
     FAN_ITEMS_FIELD_NUMBER: _builtins.int
     CLAIM_KONGS_FIELD_NUMBER: _builtins.int
+    SHAPE_SHANTEN_FIELD_NUMBER: _builtins.int
     wins: _builtins.bool
     """14 tiles: the hand is complete under the rule set's conditions."""
     shanten: _builtins.int
+    """Tiles away from a ready hand under the rule set's conditions, so that a hand that cannot win is
+    never chased: 0 has a legal wait, -1 wins; 14 can win no more, whatever comes. Only with
+    `progress`.
+    """
+    shape_shanten: _builtins.int
     """Tiles away from a ready hand by shape alone: 0 is ready, -1 complete. Only with `progress`."""
     @_builtins.property
     def readings(self) -> _containers.RepeatedCompositeFieldContainer[_rules_pb2.Reading]:
@@ -332,10 +338,11 @@ class Analysis(_message.Message):
         useful_tiles: _abc.Iterable[_builtins.int] | None = ...,
         fan_items: _abc.Iterable[_rules_pb2.FanItem] | None = ...,
         claim_kongs: _abc.Iterable[Global___KongChoice] | None = ...,
+        shape_shanten: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim_kongs", b"claim_kongs", "discards", b"discards", "fan_items", b"fan_items", "kongs", b"kongs", "readings", b"readings", "shanten", b"shanten", "useful_tiles", b"useful_tiles", "waits", b"waits", "wins", b"wins"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim_kongs", b"claim_kongs", "discards", b"discards", "fan_items", b"fan_items", "kongs", b"kongs", "readings", b"readings", "shanten", b"shanten", "shape_shanten", b"shape_shanten", "useful_tiles", b"useful_tiles", "waits", b"waits", "wins", b"wins"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
