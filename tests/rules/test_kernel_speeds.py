@@ -79,7 +79,7 @@ def test_tables_are_read_back_as_they_were_built(folder: Path) -> None:
 def test_a_damaged_file_is_not_taken_for_tables(tmp_path: Path, damage: str) -> None:
     table = tables.load()
     file = tmp_path / "tables.npy"
-    tables._write(file, table)
+    tables.write_words(file, table)
     assert np.array_equal(tables._read(file), table)
     whole = file.read_bytes()
     file.unlink()  # it is mapped into memory; what is mapped must not be cut

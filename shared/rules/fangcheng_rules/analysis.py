@@ -51,7 +51,7 @@ class DiscardChoice:
     tile: Kind
     waits: tuple[Wait, ...] = ()
     shanten: int | None = None
-    """None unless progress was asked for."""
+    """As in `Analysis`. None unless progress was asked for."""
     useful: tuple[Kind, ...] = ()
     """The kinds that lower the shanten; empty unless progress was asked for."""
     claim_kongs: tuple[KongChoice, ...] = ()
@@ -88,9 +88,12 @@ class Analysis:
     claim_kongs: tuple[KongChoice, ...] = ()
     """13 tiles that wait: the exposed kongs that they could make of a discard."""
     shanten: int | None = None
-    """By shape alone: 0 waits, -1 is complete. None unless progress was asked for."""
+    """Under the rule set's conditions (`Hot.needs`): 0 has a legal wait, -1 wins; `NEVER` can win
+    no more, whatever comes. None unless progress was asked for."""
     useful: tuple[Kind, ...] = ()
     """13 tiles: the kinds that lower the shanten; empty unless progress was asked for."""
+    shape_shanten: int | None = None
+    """By shape alone: 0 waits, -1 is complete. None unless progress was asked for."""
 
 
 def analyze(
@@ -120,6 +123,7 @@ def analyze(
             waits=waits,
             claim_kongs=claim_kongs,
             shanten=shanten,
+            shape_shanten=kernels.shanten(hand.concealed, hand.melds),
             useful=tuple(kinds_in(useful)),
         )
 
@@ -130,7 +134,8 @@ def analyze(
         items=tuple(found[0][1].items()) if found else (),
         discards=worth.discards(hand, progress),
         kongs=worth.kongs(hand),
-        shanten=kernels.shanten(hand.concealed, hand.melds) if progress else None,
+        shanten=kernels.legal_shanten(hand.concealed, hand.melds) if progress else None,
+        shape_shanten=kernels.shanten(hand.concealed, hand.melds) if progress else None,
     )
 
 

@@ -9,7 +9,9 @@ of integers, no recursion. With numba they are compiled, without it (or with
 `facts`        a hand and a reading as integers, and what can be asked of them
 `distances`    per suit: how far from so many sets and a pair (the shanten tables)
 `tables`       per suit: readings, waits, distances; one flat table, kept in a file
+`aims`         per suit: how far from what a rule set's conditions ask (`Hot.needs`)
 `templates`    the hot functions, with what a rule set adds left open
+`nearness`     those of shanten and useful tiles, likewise
 `bound`        copies of them for one rule set, and the way to call them from Python
 =============  =====================================================================
 
@@ -33,6 +35,9 @@ What a rule set gives is a `Hot`:
     For fan that goes by more than the reading that is counted: bits below `SINGLE_WAIT` that one
     legal reading gives. ``fan`` finds those of all legal readings together in ``hand.marks``, and
     beside them `SINGLE_WAIT` where the hand had exactly one legal wait.
+``needs``
+    What ``allows`` asks beyond the shape, as far as shanten and useful tiles are to know it:
+    `NEEDS_TRIPLET`, `NEEDS_TERMINAL`, `NEEDS_SUITS`, `NEEDS_258`, joined by ``|``.
 
 All see the hand with its winning tile (``hand.won``). They may call the functions of
 `facts`, and no others.

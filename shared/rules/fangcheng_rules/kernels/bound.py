@@ -11,8 +11,17 @@ import numpy as np
 
 from ..melds import Meld, MeldKind
 from ..tiles import DRAGONS, Kind
-from . import speed, tables, templates
+from . import aims, nearness, speed, tables, templates
 from .facts import FLAT, NO_KIND, Hot
+
+_SPEEDS: dict[str, Callable[[Any], Any]] = {
+    "inner": speed.inner,
+    "apart": speed.apart,
+    "entry": speed.entry,
+}
+
+NEVER = nearness.NO_WAY - 1
+"""The legal shanten of a hand that cannot become a win any more, whatever comes."""
 
 _MELD_CODES = {
     MeldKind.CHI: templates.CHI << 6,
@@ -48,6 +57,7 @@ class Kernels:
         # Compiled code wants an array; interpreted, a memoryview is ten times quicker to read.
         self._table: Any = table if speed.COMPILED else table.data
         self._functions = _copies(hot, tables.layout(table))
+        self._own_aims: Any = None
 
     def readings(
         self,
@@ -119,6 +129,17 @@ class Kernels:
         waits = _plain(out)
         return {kind: waits[kind] for kind in kinds_in(mask)}
 
+    @property
+    def _aims(self) -> Any:
+        """The table of what the conditions ask; not read before it is asked for."""
+        if self._own_aims is None:
+            if self.hot.needs:
+                table = aims.load(self.hot.needs)
+                self._own_aims = table if speed.COMPILED else table.data
+            else:
+                self._own_aims = self._table  # never looked into
+        return self._own_aims
+
     def shanten(self, concealed: Iterable[Kind], melds: Iterable[Meld]) -> int:
         """Shanten of thirteen or fourteen tiles by shape alone; -1: a complete shape."""
         found: int = self._functions["shanten_of"](
@@ -126,9 +147,29 @@ class Kernels:
         )
         return found
 
+    def legal_shanten(self, concealed: Iterable[Kind], melds: Iterable[Meld]) -> int:
+        """Shanten of thirteen or fourteen tiles under the conditions (`Hot.needs`).
+
+        -1: a legal win; 0: a legal wait; `NEVER`: no tiles that may come make it a win.
+        """
+        found: int = self._functions["legal_shanten"](
+            self._table,
+            self._aims,
+            bytes(concealed),
+            melds_as_bytes(melds),
+            _zeros(nearness.ROOM_WORDS),
+        )
+        return found
+
     def progress(self, concealed: Iterable[Kind], melds: Iterable[Meld]) -> tuple[int, int]:
-        """Shanten of thirteen tiles, and the mask of the kinds that lower it."""
-        found = self._functions["progress"](self._table, bytes(concealed), melds_as_bytes(melds))
+        """Legal shanten of thirteen tiles, and the mask of the kinds that lower it."""
+        found = self._functions["progress"](
+            self._table,
+            self._aims,
+            bytes(concealed),
+            melds_as_bytes(melds),
+            _zeros(nearness.ROOM_WORDS),
+        )
         return (found & 15) - 1, found >> 4
 
     def discard_progress(
@@ -137,7 +178,10 @@ class Kernels:
         """Of fourteen tiles: `progress` after each kind's discard."""
         out = _zeros(34)
         tiles = bytes(concealed)
-        self._functions["discard_progress"](self._table, tiles, melds_as_bytes(melds), out)
+        room = _zeros(nearness.ROOM_WORDS)
+        self._functions["discard_progress"](
+            self._table, self._aims, tiles, melds_as_bytes(melds), room, out
+        )
         found = _plain(out)
         return {kind: ((found[kind] & 15) - 1, found[kind] >> 4) for kind in sorted({*tiles})}
 
@@ -150,6 +194,7 @@ class Kernels:
         self.waits(thirteen, ())
         self.discards(fourteen, ())
         self.shanten(thirteen, ())
+        self.legal_shanten(thirteen, ())
         self.progress(thirteen, ())
         self.discard_progress(fourteen, ())
 
@@ -210,15 +255,14 @@ def _copies(hot: Hot, places: tables.Layout) -> dict[str, Callable[..., Any]]:
     """Copies of the templates in which the free names are this rule set's."""
     if len(hot.items) > 15:
         raise ValueError(f"{hot.id} has {len(hot.items)} fan items by the hand alone; 15 fit")
-    space = {**vars(templates), **places._asdict(), "SHAPES": hot.shapes}
-    space["USES_MARKS"] = hot.marks is not None
+    space = {**vars(templates), **vars(nearness), **places._asdict()}
+    space |= {"SHAPES": hot.shapes, "NEEDS": hot.needs, "USES_MARKS": hot.marks is not None}
     for name in ("allows", "fan", "marks"):
         given = getattr(hot, name) or getattr(templates, name)
         space[name] = speed.inner(_copy(given, hot.id, None))
-    for is_entry, template in templates.TEMPLATES:
-        copy = _copy(template, hot.id, space)
-        space[template.__name__] = speed.entry(copy) if is_entry else speed.inner(copy)
-    return {f.__name__: space[f.__name__] for is_entry, f in templates.TEMPLATES if is_entry}
+    for how, template in templates.TEMPLATES:
+        space[template.__name__] = _SPEEDS[how](_copy(template, hot.id, space))
+    return {f.__name__: space[f.__name__] for how, f in templates.TEMPLATES if how == "entry"}
 
 
 def _copy(function: Any, rule_set: str, space: dict[str, Any] | None) -> Callable[..., Any]:

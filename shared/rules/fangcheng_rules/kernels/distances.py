@@ -14,6 +14,12 @@ left. There is a walk for each number of melds (with *m* melds only 4 - m sets a
 which hand, melds and target touch too few. So a set can always be had for three tiles and a pair
 for two, if not in this suit then in another, and no vector need say more than that. It is this
 cut that keeps the walks small, and it makes the vectors true only for the whole hand.
+
+**Features.** Where a rule set asks more of a win than its shape (`Hot.needs`), the vectors also
+tell how far it is to sets and a pair of which one is a triplet, of which one has a terminal or
+honour, or both. A fresh set is all of that at no more cost: a triplet of a terminal or honour that
+is not held, or one made from those that are (were any laid down, the hand would have what it
+needs). A fresh pair can be of a terminal or honour, but is no triplet.
 """
 
 from __future__ import annotations
@@ -35,13 +41,25 @@ SYMBOLS = 15
 _FAR = 15
 
 
+TRIPLET = 1
+"""Feature: a triplet; of honours with dragon runs, what stands in for one as well."""
+TERMINAL = 2
+"""Feature: a terminal or honour."""
+
+SEQUENCES = range(7)
+"""Where a sequence of a numbered suit can begin, from 0."""
+DRAGON_RUNS = range(4, 5)
+"""Where one of the honours can: at the first dragon, where dragon runs are sets."""
+ANY_RANK = frozenset(range(9))
+
+
 class Walk(NamedTuple):
     """A suit's way to its distances, rank by rank."""
 
     steps: list[Ints]
     """For each rank, next state by state and symbol; -1 for what no hand can be."""
     vectors: Bytes
-    """The ten distances of each last state: [state, sets, pair or not]."""
+    """The distances of each last state: [state, sets, pair or not, features]."""
 
 
 class _Phase(NamedTuple):
@@ -54,50 +72,63 @@ class _Phase(NamedTuple):
     melds_left: int
 
 
-SEQUENCES = range(7)
-"""Where a sequence of a numbered suit can begin, from 0."""
-DRAGON_RUNS = range(4, 5)
-"""Where one of the honours can: at the first dragon, where dragon runs are sets."""
+def walk(
+    melds: int,
+    *,
+    ranks: int = 9,
+    runs: range = SEQUENCES,
+    features: int = 1,
+    pairs: frozenset[int] = ANY_RANK,
+) -> Walk:
+    """The walk of a suit in a hand that has this many melds, in this suit or others.
 
-
-def walk(melds: int, *, ranks: int = 9, runs: range = SEQUENCES) -> Walk:
-    """The walk of a suit in a hand that has this many melds, in this suit or others."""
+    `features`: 1, or 4 for every combination of `TRIPLET` and `TERMINAL`. `pairs`: the ranks of
+    which the pair may be (a pair in another suit is always possible).
+    """
     sets = 4 - melds
     waiting = min(2, sets) + 1 if runs else 1  # three alike are three triplets as well
-    start = np.full((1, waiting, waiting, sets + 1, 2), _FAR, np.int8)
-    start[0, 0, 0, 0, 0] = 0
+    start = np.full((1, waiting, waiting, sets + 1, 2, features), _FAR, np.int8)
+    start[0, 0, 0, 0, 0, 0] = 0
     states = _cut(start)
-    # The least tiles in hand with which each state and phase can be reached.
-    reached = {(0, _Phase(0, 0, melds)): 0}
+    # By phase, for each state the least tiles in hand with which it can be reached.
+    reached = {_Phase(0, 0, melds): np.zeros(1, np.int64)}
     steps = []
     for rank in range(ranks):
         run = rank in runs
-        wanted: dict[int, dict[int, dict[_Phase, int]]] = {}
-        for (state, phase), tiles in reached.items():
-            laid_down = _honours_laid_down if ranks == 7 else _laid_down
-            for laid, after in laid_down(phase, run):
-                for held in range(min(4 - laid, 14 - 3 * melds - tiles) + 1):
+        brings = _Brings(
+            terminal=TERMINAL if ranks == 7 or rank in (0, 8) else 0,
+            stand_in=TRIPLET if ranks == 7 and len(runs) and rank >= runs[0] else 0,
+        )
+        # Where one may go: the phase after, and for each symbol which states can have it.
+        ways: list[tuple[_Phase, int, Ints, Ints]] = []
+        wanted: dict[int, Ints] = {}
+        for phase, least in reached.items():
+            for laid, after in (_honours_laid_down if ranks == 7 else _laid_down)(phase, run):
+                for held in range(5 - laid):
+                    here = np.flatnonzero(least + held <= 14 - 3 * melds)
                     symbol = SYMBOLS_FOR_LAID[laid] + held
-                    phases = wanted.setdefault(symbol, {}).setdefault(state, {})
-                    phases[after] = min(tiles + held, phases.get(after, 99))
-        step = np.full((len(states), SYMBOLS), -1, np.int64)
+                    if len(here):
+                        ways.append((after, symbol, here, least[here] + held))
+                        wanted[symbol] = np.union1d(wanted.get(symbol, here), here)
         after_all = []
-        found: list[tuple[int, int, dict[_Phase, int]]] = []
         for laid in range(5):
             for held in range(5 - laid):
-                symbol = SYMBOLS_FOR_LAID[laid] + held
-                if symbol in wanted:
-                    from_states = wanted[symbol]
-                    after_all.append(_next(states[list(from_states)], held, 4 - laid, run))
-                    found += [(state, symbol, phases) for state, phases in from_states.items()]
+                here = wanted.get(SYMBOLS_FOR_LAID[laid] + held, np.zeros(0, np.int64))
+                if len(here):
+                    may_pair = rank in pairs
+                    after_all.append(_next(states[here], held, 4 - laid, run, brings, may_pair))
         if rank == ranks - 1:
             after_all = [vectors[:, 0, 0] for vectors in after_all]  # nothing may be left waiting
-        states, numbers = np.unique(np.concatenate(after_all), axis=0, return_inverse=True)
+        step = np.full((len(states), SYMBOLS), -1, np.int64)
+        states, numbers = unique_rows(np.concatenate(after_all))
+        begin = 0
+        for symbol, here in sorted(wanted.items()):
+            step[here, symbol] = numbers[begin : begin + len(here)]
+            begin += len(here)
         reached = {}
-        for (state, symbol, phases), number in zip(found, numbers.tolist(), strict=True):
-            step[state, symbol] = number
-            for phase, tiles in phases.items():
-                reached[number, phase] = min(tiles, reached.get((number, phase), 99))
+        for after, symbol, here, tiles in ways:
+            least = reached.setdefault(after, np.full(len(states), 99, np.int64))
+            np.minimum.at(least, step[here, symbol], tiles)
         steps.append(step)
     return Walk(steps, _all_sets(states))
 
@@ -118,54 +149,90 @@ def _honours_laid_down(phase: _Phase, run: bool) -> Iterator[tuple[int, _Phase]]
         yield laid, phase
 
 
-def _next(states: Bytes, held: int, most: int, run: bool) -> Bytes:
+class _Brings(NamedTuple):
+    """The features that a tile of this rank brings."""
+
+    terminal: int
+    stand_in: int
+    """What a pair or a run of it brings."""
+
+
+def _next(states: Bytes, held: int, most: int, run: bool, brings: _Brings, may_pair: bool) -> Bytes:
     """One rank further, `held` in hand and no more than `most` to be wanted.
 
     States are [state, sequences that want this rank and the next, sequences that want this rank,
-    sets, pair or not]; a sequence counts as a set where it begins.
+    sets, pair or not, features]; a sequence counts as a set where it begins.
     """
-    waiting, sets = states.shape[1], states.shape[3] - 1
+    waiting, sets, features = states.shape[1], states.shape[3] - 1, states.shape[5]
     after = np.full_like(states, _FAR)
     for both in range(waiting):
         for this in range(waiting):
             for begun in range(waiting if run else 1):
                 for triplet in (0, 1):
                     new = begun + triplet
-                    for pair in (0, 1):
+                    for pair in (0, 1) if may_pair else (0,):
                         want = both + this + begun + 3 * triplet + 2 * pair
                         if want > most or new > sets:
                             continue
+                        brought = brings.terminal if want else 0
+                        brought |= TRIPLET if triplet else 0
+                        brought |= brings.stand_in if pair or begun else 0
                         cost = np.int8(max(0, want - held))
-                        before = states[:, both, this, : sets + 1 - new]
+                        before = states[:, both, this, : sets + 1 - new] + cost
                         target = after[:, begun, both, new:]
-                        if pair:
-                            target[..., 1] = np.minimum(target[..., 1], before[..., 0] + cost)
-                        else:
-                            target[...] = np.minimum(target, before + cost)
+                        for feature in range(features):
+                            came = before[..., feature & ~brought]
+                            if pair:
+                                there = target[..., 1, feature]
+                                np.minimum(there, came[..., 0], out=there)
+                            else:
+                                there = target[..., feature]
+                                np.minimum(there, came, out=there)
     return _cut(after)
 
 
 def _cut(states: Bytes) -> Bytes:
     """No more than a fresh set or pair would cost in place of one here."""
-    waiting, sets = states.shape[1], states.shape[3] - 1
+    waiting, sets, features = states.shape[1], states.shape[3] - 1, states.shape[5]
     three, two = np.int8(3), np.int8(2)
-    for _ in range(2):
-        states[..., 1] = np.minimum(states[..., 1], states[..., 0] + two)
-        for j in range(1, sets + 1):
-            fewer = states[:, :, :, j - 1] + three
-            here = states[:, :, :, j]
-            here[...] = np.minimum(here, fewer)
-            for k in range(1, waiting):
-                here[:, k] = np.minimum(here[:, k], fewer[:, k - 1])
-                here[:, :, k] = np.minimum(here[:, :, k], fewer[:, :, k - 1])
-    return states
+    for feature in range(features):
+        here = states[..., 1, feature]
+        np.minimum(here, states[..., 0, feature & ~TERMINAL] + two, out=here)
+    for j in range(1, sets + 1):
+        fewer = states[:, :, :, j - 1, :, :1] + three
+        here = states[:, :, :, j]
+        here[...] = np.minimum(here, fewer)
+        for k in range(1, waiting):
+            here[:, k] = np.minimum(here[:, k], fewer[:, k - 1])
+            here[:, :, k] = np.minimum(here[:, :, k], fewer[:, :, k - 1])
+    return np.minimum(states, np.int8(_FAR))
 
 
 def _all_sets(vectors: Bytes) -> Bytes:
     """The vectors for up to four sets; those beyond what the hand wants are never asked for."""
     while vectors.shape[1] < 5:
-        vectors = np.concatenate([vectors, vectors[:, -1:] + np.int8(3)], axis=1)
+        one_more = np.minimum(vectors[:, -1:] + np.int8(3), np.int8(_FAR))
+        vectors = np.concatenate([vectors, one_more], axis=1)
     return vectors
+
+
+def unique_rows(rows: Bytes) -> tuple[Bytes, Ints]:
+    """The different rows, and the number of each row among them.
+
+    By a hash of each row, which is ten times quicker than sorting them.
+    """
+    flat = np.ascontiguousarray(rows).reshape(len(rows), -1)
+    flat = np.pad(flat, ((0, 0), (0, -flat.shape[1] % 8)))
+    words = flat.view(np.uint64)
+    odd = np.arange(1, words.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    hashed = np.zeros(len(rows), np.uint64)
+    for column, factor in zip(words.T, odd | np.uint64(1), strict=True):
+        hashed = (hashed ^ (hashed >> np.uint64(31)) ^ column) * factor
+        hashed ^= hashed >> np.uint64(29)
+    _, first, numbers = np.unique(hashed, return_index=True, return_inverse=True)
+    if not np.array_equal(flat[first][numbers], flat):  # two rows with one hash
+        return np.unique(rows, axis=0, return_inverse=True)
+    return rows[first], numbers
 
 
 def together(first: Bytes, second: Bytes) -> Bytes:

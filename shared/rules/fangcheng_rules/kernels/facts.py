@@ -29,6 +29,16 @@ SUIT_MASK = 0x1FF
 ONCE_EACH = sum(1 << (3 * field) for field in range(21))
 """The lowest bit of each sequence's field."""
 
+NEEDS_TRIPLET = 1
+"""Of a win in the standard shape: a triplet or kong; where there are dragon runs, one of them or a
+pair of dragons stands in for it."""
+NEEDS_TERMINAL = 2
+"""Of a win in the standard shape or seven pairs: a terminal or honour."""
+NEEDS_SUITS = 4
+"""Of a win in the standard shape: tiles of all three suits."""
+NEEDS_258 = 8
+"""Of a win in the standard shape: a pair of 2, 5 or 8 of a suit."""
+
 FLAT = 15
 """What `fan` gives an item that stands for a fixed amount."""
 
@@ -112,6 +122,7 @@ class Hot(NamedTuple):
     fan: Callable[[HandBits, ReadingBits], Any]
     pack_options: Callable[[Mapping[str, Any]], int] = no_options
     marks: Callable[[HandBits, ReadingBits], Any] | None = None
+    needs: int = 0
 
 
 @inner

@@ -32,6 +32,17 @@ def inner(function: F) -> F:
     return compiled
 
 
+def apart(function: F) -> F:
+    """A hot function that is called by others and compiled by itself.
+
+    For what works on lists: nothing is lost by the call, and compiling takes a third of the time.
+    """
+    if not COMPILED:
+        return function
+    compiled: F = _numba.njit(function, nogil=True)
+    return compiled
+
+
 def entry(function: F) -> F:
     """A hot function that Python calls; its machine code is kept between processes."""
     if not COMPILED:

@@ -69,7 +69,7 @@ START = 50  # by number of melds, the first state of the walk,
 RUN_START = 55  # ... and of that of honours where dragon runs are sets
 HEADER = 64
 
-_MAGIC = 0x66616E67
+MAGIC_WORD = 0x66616E67
 
 
 class Layout(NamedTuple):
@@ -104,7 +104,7 @@ def load() -> Table:
     table = _read(file)
     if table is None:
         table = build()
-        _write(file, table)
+        write_words(file, table)
     return table
 
 
@@ -122,12 +122,12 @@ def build() -> Table:
 
     # Classes: equal vectors of whatever walk are one.
     walks = [plain, lone, running, *melded]
-    everything = np.concatenate([each.vectors for each in walks])
+    everything = np.concatenate([each.vectors[..., 0] for each in walks])
     vectors, numbered = np.unique(everything, axis=0, return_inverse=True)
     classes = np.split(numbered, np.cumsum([len(each.vectors) for each in walks])[:-1])
-    numbers[:, 1] = classes[0][_last_states(plain)]
-    honours[:, 1] = classes[1][_last_states(lone)]
-    run_honours[:, 1] = classes[2][_last_states(running)]
+    numbers[:, 1] = classes[0][last_states(plain)]
+    honours[:, 1] = classes[1][last_states(lone)]
+    run_honours[:, 1] = classes[2][last_states(running)]
 
     width = len(vectors)
     pairs = together(np.repeat(vectors, width, axis=0), np.tile(vectors, (width, 1, 1)))
@@ -140,7 +140,7 @@ def build() -> Table:
         )
     )
     # A hand has no melds to walk over where the plain rows do.
-    walk_words, starts = _walk_words(melded, classes[3:])
+    walk_words, starts = walk_words_of(melded, classes[3:])
 
     parts = [
         np.concatenate([numbers, honours, run_honours]).ravel(),
@@ -151,7 +151,7 @@ def build() -> Table:
     ]
     begins = np.cumsum([HEADER, *(len(part) for part in parts)])
     header = np.zeros(HEADER, np.int64)
-    header[MAGIC] = _MAGIC
+    header[MAGIC] = MAGIC_WORD
     header[PARTS : PARTS + 7] = [*begins[:-1], width, pair_width]
     header[STEP : STEP + 34] = [5 ** (kind % 9) for kind in range(34)]
     header[SYMBOL : SYMBOL + 5] = SYMBOLS_FOR_LAID
@@ -197,7 +197,7 @@ def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
     return rows, splits
 
 
-def _last_states(way: Walk) -> Ints:
+def last_states(way: Walk) -> Ints:
     """The last state of the walk for every key without melds."""
     states = np.zeros(1, np.int64)
     for step in way.steps:
@@ -206,7 +206,7 @@ def _last_states(way: Walk) -> Ints:
     return states
 
 
-def _walk_words(walks: list[Walk], classes: list[Ints]) -> tuple[Ints, list[int]]:
+def walk_words_of(walks: list[Walk], classes: list[Ints]) -> tuple[Ints, list[int]]:
     """The walks as words, each the place of the next state's words, at last the class."""
     words: list[Ints] = []
     starts: list[int] = []
@@ -230,18 +230,24 @@ def _packed_distances(vectors: Bytes) -> Ints:
 
 
 def _read(file: Path) -> Table | None:
-    try:
-        table = np.load(file, mmap_mode="r").view(np.ndarray)
-    except (OSError, ValueError, EOFError):
-        return None
-    whole = table.ndim == 1 and table.dtype == np.int32 and len(table) > HEADER
-    if not whole or table[MAGIC] != _MAGIC:
+    table = read_words(file)
+    if table is None:
         return None
     places = layout(table)
     return table if len(table) == places.FINAL + places.FINAL_WIDTH**2 else None
 
 
-def _write(file: Path, table: Table) -> None:
+def read_words(file: Path) -> Table | None:
+    """What a table's file holds, if it begins like one; how long it must be is not asked."""
+    try:
+        table = np.load(file, mmap_mode="r").view(np.ndarray)
+    except (OSError, ValueError, EOFError):
+        return None
+    whole = table.ndim == 1 and table.dtype == np.int32 and len(table) > HEADER
+    return table if whole and table[MAGIC] == MAGIC_WORD else None
+
+
+def write_words(file: Path, table: Table) -> None:
     """Keep the table, whole or not at all; a folder that cannot be written does no harm."""
     try:
         handle, name = tempfile.mkstemp(dir=file.parent, suffix=".tmp")

@@ -13,7 +13,7 @@ Nothing is checked in here: a fifth tile or a flower reads beside the table, in 
 from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from .facts import (
     DRAGON_RUN,
@@ -30,7 +30,7 @@ from .facts import (
     total_fan,
 )
 from .speed import count_bits
-from .tables import PLAIN_HONOURS, RUN_HONOURS, RUN_START, START, STEP, SYMBOL
+from .tables import PLAIN_HONOURS, RUN_HONOURS, STEP
 
 Words = Sequence[int]
 Out = MutableSequence[int]
@@ -68,19 +68,25 @@ READING_WORDS: Final = 6
 """Shape, pair, triplets, sequences, runs, fan items: what `readings` writes for each."""
 MOST_READINGS: Final = 16
 
-TEMPLATES: list[tuple[bool, Callable[..., Any]]] = []
-"""Whether each is an entry, and the function; in the order in which they are bound."""
+TEMPLATES: list[tuple[Literal["inner", "apart", "entry"], Callable[..., Any]]] = []
+"""What each is, and the function; in the order in which they are bound."""
 
 
 def inner(function: F) -> F:
     """Bind it as one that is built into its callers."""
-    TEMPLATES.append((False, function))
+    TEMPLATES.append(("inner", function))
+    return function
+
+
+def apart(function: F) -> F:
+    """Bind it as one that others call and that is compiled by itself."""
+    TEMPLATES.append(("apart", function))
     return function
 
 
 def entry(function: F) -> F:
     """Bind it as one that Python calls."""
-    TEMPLATES.append((True, function))
+    TEMPLATES.append(("entry", function))
     return function
 
 
@@ -498,122 +504,6 @@ def with_wait(table: Words, hand: HandBits) -> HandBits:
     return marked(hand, SINGLE_WAIT if waits & (waits - 1) == 0 else 0)
 
 
-# ---- Shanten ----
-
-
-@inner
-def class_of(table: Words, row: int, laid: int, melds: int) -> int:
-    """The class of a numbered suit's distances."""
-    if laid == 0:
-        return table[ROWS + 2 * row + 1]
-    state = table[START + melds]
-    for _ in range(9):
-        held, fewer = row // 5, laid // 5
-        symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
-        state = table[WALKS + state + symbol]
-        row, laid = held, fewer
-    return state
-
-
-@inner
-def class_of_honours(table: Words, hand: HandBits) -> int:
-    """The class of the honours' distances."""
-    row = hand.z
-    if SHAPES & DRAGON_RUN and hand.laid_z > 0:
-        # Dragons that lie in melds, and yet the fourth of them may be wanted for a run.
-        row -= RUN_HONOURS
-        laid = hand.laid_z
-        state = table[RUN_START + hand.melds]
-        for _ in range(7):
-            held, fewer = row // 5, laid // 5
-            symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
-            state = table[WALKS + state + symbol]
-            row, laid = held, fewer
-        return state
-    # The fourth of an honour that was ponged fits nothing.
-    dead = hand.fours & hand.triplets & ~hand.kongs & ORPHANS_MASK & (0x7F << 27)
-    while dead:
-        bit = dead & -dead
-        dead ^= bit
-        row -= table[STEP + count_bits(bit - 1)]
-    return table[ROWS + 2 * row + 1]
-
-
-@inner
-def distance(table: Words, first: int, second: int, melds: int) -> int:
-    """Tiles that must come for four sets and a pair, by the classes of two and two suits."""
-    return (table[FINAL + FINAL_WIDTH * first + second] >> (4 * (4 - melds))) & 15
-
-
-@inner
-def special_distance(ones: int, twos: int, fours: int) -> int:
-    """Tiles that must come for seven pairs or thirteen orphans; only for a hand without melds."""
-    nearest = 15
-    if SHAPES & SEVEN_PAIRS:
-        # Lone tiles always suffice for the pairs that lack: fourteen tiles less two for each pair.
-        nearest = 7 - count_bits(twos) - 2 * count_bits(fours)
-    if SHAPES & THIRTEEN_ORPHANS:
-        twice = 1 if (twos | fours) & ORPHANS_MASK else 0
-        lacking = 14 - count_bits((ones | twos | fours) & ORPHANS_MASK) - twice
-        nearest = min(nearest, lacking)
-    return nearest
-
-
-@inner
-def shanten(table: Words, hand: HandBits) -> int:
-    """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape."""
-    a = class_of(table, hand.m, hand.laid_m, hand.melds)
-    b = class_of(table, hand.p, hand.laid_p, hand.melds)
-    c = class_of(table, hand.s, hand.laid_s, hand.melds)
-    d = class_of_honours(table, hand)
-    first = table[MERGE + MERGE_WIDTH * a + b]
-    second = table[MERGE + MERGE_WIDTH * c + d]
-    nearest = distance(table, first, second, hand.melds)
-    if hand.melds == 0:
-        nearest = min(nearest, special_distance(hand.ones, hand.twos, hand.fours))
-    return nearest - 1
-
-
-@inner
-def shanten_and_useful(table: Words, hand: HandBits) -> int:
-    """Shanten plus 1 in the lowest four bits; above them the mask of kinds that lower it."""
-    melds = hand.melds
-    a = class_of(table, hand.m, hand.laid_m, melds)
-    b = class_of(table, hand.p, hand.laid_p, melds)
-    c = class_of(table, hand.s, hand.laid_s, melds)
-    d = class_of_honours(table, hand)
-    first = table[MERGE + MERGE_WIDTH * a + b]
-    second = table[MERGE + MERGE_WIDTH * c + d]
-    before = distance(table, first, second, melds)
-    if melds == 0:
-        before = min(before, special_distance(hand.ones, hand.twos, hand.fours))
-    useful = 0
-    # A tile moves the class of its own suit only.
-    for kind in range(34):
-        bit = 1 << kind
-        if hand.fours & bit:
-            continue
-        step = table[STEP + kind]
-        if kind < 9:
-            e = class_of(table, hand.m + step, hand.laid_m, melds)
-            after = distance(table, table[MERGE + MERGE_WIDTH * e + b], second, melds)
-        elif kind < 18:
-            e = class_of(table, hand.p + step, hand.laid_p, melds)
-            after = distance(table, table[MERGE + MERGE_WIDTH * a + e], second, melds)
-        elif kind < 27:
-            e = class_of(table, hand.s + step, hand.laid_s, melds)
-            after = distance(table, first, table[MERGE + MERGE_WIDTH * e + d], melds)
-        else:
-            e = class_of_honours(table, moved(table, hand, kind, 1, NO_KIND))
-            after = distance(table, first, table[MERGE + MERGE_WIDTH * c + e], melds)
-        if melds == 0:
-            ones, twos, fours = one_more(hand.ones, hand.twos, hand.fours, bit)
-            after = min(after, special_distance(ones, twos, fours))
-        if after < before:
-            useful |= bit
-    return before | useful << 4
-
-
 # ---- What Python calls ----
 
 
@@ -685,27 +575,3 @@ def discards(table: Words, concealed: bytes, melds: bytes, options: int, out: Ou
                 ready |= 1 << kind
                 out[kind] = legal
     return ready
-
-
-@entry
-def progress(table: Words, concealed: bytes, melds: bytes) -> int:
-    """Thirteen tiles: shanten plus 1 in the lowest four bits, above them the useful kinds."""
-    return shanten_and_useful(table, pack(table, concealed, melds, NO_KIND, 0, 0))
-
-
-@entry
-def discard_progress(table: Words, concealed: bytes, melds: bytes, out: Out) -> None:
-    """Fourteen tiles: in `out`, by kind, `progress` after the kind's discard."""
-    hand = pack(table, concealed, melds, NO_KIND, 0, 0)
-    last = NO_KIND
-    for i in range(len(concealed)):
-        kind = int(concealed[i])
-        if kind != last:
-            last = kind
-            out[kind] = shanten_and_useful(table, moved(table, hand, kind, -1, NO_KIND))
-
-
-@entry
-def shanten_of(table: Words, concealed: bytes, melds: bytes) -> int:
-    """Shanten of thirteen or fourteen tiles."""
-    return shanten(table, pack(table, concealed, melds, NO_KIND, 0, 0))

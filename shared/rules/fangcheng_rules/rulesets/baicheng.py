@@ -32,6 +32,9 @@ from fangcheng_rules.analysis import KongChoice, Reading, Wait, analyze, winning
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.facts import (
     DRAGON_RUN,
+    NEEDS_SUITS,
+    NEEDS_TERMINAL,
+    NEEDS_TRIPLET,
     ORPHANS_MASK,
     STANDARD,
     HandBits,
@@ -136,7 +139,15 @@ def fan(hand: HandBits, reading: ReadingBits) -> int:
     return items
 
 
-HOT = Hot("baicheng", STANDARD | DRAGON_RUN, HAND_ITEMS, allows, fan, marks=marks)
+HOT = Hot(
+    "baicheng",
+    STANDARD | DRAGON_RUN,
+    HAND_ITEMS,
+    allows,
+    fan,
+    marks=marks,
+    needs=NEEDS_TRIPLET | NEEDS_TERMINAL | NEEDS_SUITS,
+)
 
 # ---- What is played, and its options ----
 

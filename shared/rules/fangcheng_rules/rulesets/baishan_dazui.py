@@ -23,6 +23,8 @@ from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.facts import (
     FLAT,
     HONOURS_MASK,
+    NEEDS_TERMINAL,
+    NEEDS_TRIPLET,
     ORPHANS_MASK,
     SEVEN_PAIRS,
     STANDARD,
@@ -128,7 +130,14 @@ def fan(hand: HandBits, reading: ReadingBits) -> int:
     return items
 
 
-HOT = Hot("baishan_dazui", STANDARD | SEVEN_PAIRS | THIRTEEN_ORPHANS, HAND_ITEMS, allows, fan)
+HOT = Hot(
+    "baishan_dazui",
+    STANDARD | SEVEN_PAIRS | THIRTEEN_ORPHANS,
+    HAND_ITEMS,
+    allows,
+    fan,
+    needs=NEEDS_TRIPLET | NEEDS_TERMINAL,
+)
 
 # ---- What is played, its options and titles ----
 

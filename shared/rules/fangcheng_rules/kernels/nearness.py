@@ -1,0 +1,397 @@
+"""The hot functions of shanten and useful tiles; templates like those of `templates`.
+
+By shape alone a hand's distance follows from its suits' classes (`tables`). What a rule set's
+conditions ask besides (`Hot.needs`) is known to the aims (`aims`): each suit gives eight words, its
+distances by features and with a pair or without, which are put together suit by suit. They lie in
+`room`, a list of `ROOM_WORDS` that the caller lends.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .aims import AIM_RUN_START, AIM_START, AIM_STATES, AIM_WALKS
+from .distances import TERMINAL, TRIPLET
+from .facts import (
+    DRAGON_RUN,
+    NEEDS_SUITS,
+    NO_KIND,
+    ORPHANS_MASK,
+    SEVEN_PAIRS,
+    THIRTEEN_ORPHANS,
+    HandBits,
+)
+from .speed import count_bits
+from .tables import HEADER, RUN_HONOURS, RUN_START, START, STEP, SYMBOL
+from .templates import Out, Words, apart, entry, inner, moved, one_more, pack
+
+# The free names. What stands here is replaced in every copy.
+ROWS = WALKS = MERGE = FINAL = MERGE_WIDTH = FINAL_WIDTH = 0
+SHAPES = NEEDS = 0
+
+ROOM_WORDS: Final = 64
+"""Eight slots of eight words: the four suits, the first two and the last two together, and ..."""
+FIRST_TWO: Final = 4
+LAST_TWO: Final = 5
+ONE_CHANGED: Final = 6
+"""... a suit with one tile more, with its neighbour."""
+TWO_CHANGED: Final = 7
+
+NO_WAY: Final = 15
+"""The distance of what cannot be: no tiles that may come make it a win."""
+
+END_SEQUENCES: Final = sum(0o7000007 << (21 * suit) for suit in range(3))
+"""The fields of the sequences that have a terminal."""
+HONOURS: Final = 0x7F << 27
+
+
+# ---- By shape alone ----
+
+
+@inner
+def class_of(table: Words, row: int, laid: int, melds: int) -> int:
+    """The class of a numbered suit's distances."""
+    if laid == 0:
+        return table[ROWS + 2 * row + 1]
+    state = table[START + melds]
+    for _ in range(9):
+        held, fewer = row // 5, laid // 5
+        symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
+        state = table[WALKS + state + symbol]
+        row, laid = held, fewer
+    return state
+
+
+@inner
+def live_honours(table: Words, hand: HandBits) -> int:
+    """The row of the honours without the fourth of one that was ponged, which fits nothing."""
+    row = hand.z
+    if SHAPES & DRAGON_RUN:
+        return row  # nothing lies in melds
+    dead = hand.fours & hand.triplets & ~hand.kongs & HONOURS
+    while dead:
+        bit = dead & -dead
+        dead ^= bit
+        row -= table[STEP + count_bits(bit - 1)]
+    return row
+
+
+@inner
+def class_of_honours(table: Words, hand: HandBits) -> int:
+    """The class of the honours' distances."""
+    if SHAPES & DRAGON_RUN and hand.laid_z > 0:
+        # Dragons that lie in melds, and yet the fourth of them may be wanted for a run.
+        row = hand.z - RUN_HONOURS
+        laid = hand.laid_z
+        state = table[RUN_START + hand.melds]
+        for _ in range(7):
+            held, fewer = row // 5, laid // 5
+            symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
+            state = table[WALKS + state + symbol]
+            row, laid = held, fewer
+        return state
+    return table[ROWS + 2 * live_honours(table, hand) + 1]
+
+
+@inner
+def distance(table: Words, first: int, second: int, melds: int) -> int:
+    """Tiles that must come for four sets and a pair, by the classes of two and two suits."""
+    return (table[FINAL + FINAL_WIDTH * first + second] >> (4 * (4 - melds))) & 15
+
+
+@inner
+def orphans_distance(ones: int, twos: int, fours: int) -> int:
+    """Tiles that must come for thirteen orphans."""
+    twice = 1 if (twos | fours) & ORPHANS_MASK else 0
+    return 14 - count_bits((ones | twos | fours) & ORPHANS_MASK) - twice
+
+
+@inner
+def special_distance(ones: int, twos: int, fours: int) -> int:
+    """Tiles that must come for seven pairs or thirteen orphans; only for a hand without melds."""
+    nearest = 15
+    if SHAPES & SEVEN_PAIRS:
+        # Lone tiles always suffice for the pairs that lack: fourteen tiles less two for each pair.
+        nearest = 7 - count_bits(twos) - 2 * count_bits(fours)
+    if SHAPES & THIRTEEN_ORPHANS:
+        nearest = min(nearest, orphans_distance(ones, twos, fours))
+    return nearest
+
+
+@inner
+def shanten(table: Words, hand: HandBits) -> int:
+    """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape."""
+    a = class_of(table, hand.m, hand.laid_m, hand.melds)
+    b = class_of(table, hand.p, hand.laid_p, hand.melds)
+    c = class_of(table, hand.s, hand.laid_s, hand.melds)
+    d = class_of_honours(table, hand)
+    first = table[MERGE + MERGE_WIDTH * a + b]
+    second = table[MERGE + MERGE_WIDTH * c + d]
+    nearest = distance(table, first, second, hand.melds)
+    if hand.melds == 0:
+        nearest = min(nearest, special_distance(hand.ones, hand.twos, hand.fours))
+    return nearest - 1
+
+
+# ---- Under the conditions ----
+
+
+@inner
+def state_of(aims: Words, row: int, laid: int, melds: int) -> int:
+    """The state of a numbered suit among the aims."""
+    if laid == 0:
+        return aims[HEADER + row]
+    walks = aims[AIM_WALKS]
+    state = aims[AIM_START + melds]
+    for _ in range(9):
+        held, fewer = row // 5, laid // 5
+        symbol = aims[SYMBOL + laid - 5 * fewer] + row - 5 * held
+        state = aims[walks + state + symbol]
+        row, laid = held, fewer
+    return state
+
+
+@inner
+def state_of_honours(table: Words, aims: Words, hand: HandBits) -> int:
+    """The state of the honours among the aims."""
+    if SHAPES & DRAGON_RUN and hand.laid_z > 0:
+        walks = aims[AIM_WALKS]
+        row = hand.z - RUN_HONOURS
+        laid = hand.laid_z
+        state = aims[AIM_RUN_START + hand.melds]
+        for _ in range(7):
+            held, fewer = row // 5, laid // 5
+            symbol = aims[SYMBOL + laid - 5 * fewer] + row - 5 * held
+            state = aims[walks + state + symbol]
+            row, laid = held, fewer
+        return state
+    return aims[HEADER + live_honours(table, hand)]
+
+
+@inner
+def needed(hand: HandBits) -> int:
+    """What is needed and does not lie in melds yet: `TRIPLET`, `TERMINAL`."""
+    need = NEEDS & (TRIPLET | TERMINAL)
+    if hand.triplets != 0 or hand.runs > 0:
+        need &= ~TRIPLET
+    if hand.triplets & ORPHANS_MASK or hand.sequences & END_SEQUENCES or hand.runs > 0:
+        need &= ~TERMINAL
+    return need
+
+
+@apart
+def put_suit(aims: Words, state: int, is_empty: bool, room: Out, slot: int) -> None:
+    """A suit's words, in a slot; a suit that must not stay empty has no way with nothing in it."""
+    at = aims[AIM_STATES] + 8 * state
+    for i in range(8):
+        room[8 * slot + i] = aims[at + i]
+    if is_empty and NEEDS & NEEDS_SUITS:
+        for features in range(4):
+            room[8 * slot + 2 * features] |= NO_WAY
+
+
+@inner
+def summed(one: int, other: int) -> int:
+    """The least of one and other for each number of sets together; both and it packed."""
+    packed = 0
+    for sets in range(5):
+        least = NO_WAY
+        for mine in range(sets + 1):
+            way = ((one >> (4 * mine)) & 15) + ((other >> (4 * (sets - mine))) & 15)
+            least = min(least, way)
+        packed |= least << (4 * sets)
+    return packed
+
+
+@inner
+def lesser(one: int, other: int) -> int:
+    """The lesser for each number of sets."""
+    packed = 0
+    for sets in range(5):
+        packed |= min((one >> (4 * sets)) & 15, (other >> (4 * sets)) & 15) << (4 * sets)
+    return packed
+
+
+@apart
+def put_together(room: Out, one: int, other: int, slot: int, need: int) -> None:
+    """The words of two slots together, as far as these features are needed."""
+    for features in range(4):
+        if features & ~need == 0:
+            without = with_pair = 0xFFFFF  # no way with any number of sets
+            for mine in range(4):
+                if mine & ~features == 0:
+                    a = 8 * one + 2 * mine
+                    b = 8 * other + 2 * (features ^ mine)
+                    without = lesser(without, summed(room[a], room[b]))
+                    with_pair = lesser(with_pair, summed(room[a], room[b + 1]))
+                    with_pair = lesser(with_pair, summed(room[a + 1], room[b]))
+            room[8 * slot + 2 * features] = without
+            room[8 * slot + 2 * features + 1] = with_pair
+
+
+@apart
+def at_last(room: Out, one: int, other: int, need: int, sets: int) -> int:
+    """Tiles that must come for so many sets and a pair with all that is needed."""
+    least = NO_WAY
+    for mine in range(4):
+        if mine & ~need == 0:
+            for pair in range(2):
+                a = room[8 * one + 2 * mine + pair]
+                b = room[8 * other + 2 * (need ^ mine) + 1 - pair]
+                for i in range(sets + 1):
+                    way = ((a >> (4 * i)) & 15) + ((b >> (4 * (sets - i))) & 15)
+                    least = min(least, way)
+    return least
+
+
+@inner
+def put_hand(table: Words, aims: Words, hand: HandBits, room: Out, need: int) -> None:
+    """The words of all four suits, and of the first two and the last two together."""
+    melds = hand.melds
+    put_suit(aims, state_of(aims, hand.m, hand.laid_m, melds), hand.laid_m == 0, room, 0)
+    put_suit(aims, state_of(aims, hand.p, hand.laid_p, melds), hand.laid_p == 0, room, 1)
+    put_suit(aims, state_of(aims, hand.s, hand.laid_s, melds), hand.laid_s == 0, room, 2)
+    put_suit(aims, state_of_honours(table, aims, hand), False, room, 3)
+    put_together(room, 0, 1, FIRST_TWO, need)
+    put_together(room, 2, 3, LAST_TWO, need)
+
+
+@inner
+def legal_special(ones: int, twos: int, fours: int) -> int:
+    """Tiles that must come for a special shape with what it needs; only without melds."""
+    nearest = NO_WAY
+    if SHAPES & SEVEN_PAIRS:
+        nearest = 7 - count_bits(twos) - 2 * count_bits(fours)
+        if NEEDS & TERMINAL and (ones | twos | fours) & ORPHANS_MASK == 0:
+            # One of the pairs must be of a terminal or honour, both tiles of it fresh.
+            nearest = nearest + 1 if nearest > 0 else 2
+    if SHAPES & THIRTEEN_ORPHANS:
+        nearest = min(nearest, orphans_distance(ones, twos, fours))
+    return nearest
+
+
+@apart
+def legal_distance(table: Words, aims: Words, hand: HandBits, room: Out) -> int:
+    """Tiles that must come for a legal win."""
+    need = needed(hand)
+    put_hand(table, aims, hand, room, need)
+    nearest = at_last(room, FIRST_TWO, LAST_TWO, need, 4 - hand.melds)
+    if hand.melds == 0:
+        nearest = min(nearest, legal_special(hand.ones, hand.twos, hand.fours))
+    return nearest
+
+
+@apart
+def distance_with(
+    table: Words, aims: Words, hand: HandBits, kind: int, room: Out, need: int
+) -> int:
+    """The same with one tile more of a kind; the hand itself lies in `room`."""
+    melds = hand.melds
+    step = table[STEP + kind]
+    if kind < 9:
+        state = state_of(aims, hand.m + step, hand.laid_m, melds)
+        put_suit(aims, state, hand.laid_m == 0, room, ONE_CHANGED)
+        put_together(room, ONE_CHANGED, 1, TWO_CHANGED, need)
+        return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
+    if kind < 18:
+        state = state_of(aims, hand.p + step, hand.laid_p, melds)
+        put_suit(aims, state, hand.laid_p == 0, room, ONE_CHANGED)
+        put_together(room, 0, ONE_CHANGED, TWO_CHANGED, need)
+        return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
+    if kind < 27:
+        state = state_of(aims, hand.s + step, hand.laid_s, melds)
+        put_suit(aims, state, hand.laid_s == 0, room, ONE_CHANGED)
+        put_together(room, ONE_CHANGED, 3, TWO_CHANGED, need)
+    else:
+        state = state_of_honours(table, aims, moved(table, hand, kind, 1, NO_KIND))
+        put_suit(aims, state, False, room, ONE_CHANGED)
+        put_together(room, 2, ONE_CHANGED, TWO_CHANGED, need)
+    return at_last(room, FIRST_TWO, TWO_CHANGED, need, 4 - melds)
+
+
+@inner
+def shanten_and_useful(table: Words, aims: Words, hand: HandBits, room: Out) -> int:
+    """Shanten plus 1 in the lowest four bits; above them the mask of kinds that lower it."""
+    melds = hand.melds
+    a = class_of(table, hand.m, hand.laid_m, melds)
+    b = class_of(table, hand.p, hand.laid_p, melds)
+    c = class_of(table, hand.s, hand.laid_s, melds)
+    d = class_of_honours(table, hand)
+    first = table[MERGE + MERGE_WIDTH * a + b]
+    second = table[MERGE + MERGE_WIDTH * c + d]
+    need = needed(hand)
+    if NEEDS:
+        before = legal_distance(table, aims, hand, room)
+    else:
+        before = distance(table, first, second, melds)
+        if melds == 0:
+            before = min(before, special_distance(hand.ones, hand.twos, hand.fours))
+    useful = 0
+    # A tile moves the class of its own suit only.
+    for kind in range(34):
+        bit = 1 << kind
+        if hand.fours & bit:
+            continue
+        step = table[STEP + kind]
+        if kind < 9:
+            e = class_of(table, hand.m + step, hand.laid_m, melds)
+            after = distance(table, table[MERGE + MERGE_WIDTH * e + b], second, melds)
+        elif kind < 18:
+            e = class_of(table, hand.p + step, hand.laid_p, melds)
+            after = distance(table, table[MERGE + MERGE_WIDTH * a + e], second, melds)
+        elif kind < 27:
+            e = class_of(table, hand.s + step, hand.laid_s, melds)
+            after = distance(table, first, table[MERGE + MERGE_WIDTH * e + d], melds)
+        else:
+            e = class_of_honours(table, moved(table, hand, kind, 1, NO_KIND))
+            after = distance(table, first, table[MERGE + MERGE_WIDTH * c + e], melds)
+        ones, twos, fours = one_more(hand.ones, hand.twos, hand.fours, bit)
+        if melds == 0:
+            after = min(after, special_distance(ones, twos, fours))
+        if NEEDS and after < before:
+            # By shape it helps; does it bring a legal win nearer?
+            after = distance_with(table, aims, hand, kind, room, need)
+            if melds == 0:
+                after = min(after, legal_special(ones, twos, fours))
+        if after < before:
+            useful |= bit
+    return before | useful << 4
+
+
+# ---- What Python calls ----
+
+
+@entry
+def progress(table: Words, aims: Words, concealed: bytes, melds: bytes, room: Out) -> int:
+    """Thirteen tiles: shanten plus 1 in the lowest four bits, above them the useful kinds."""
+    return shanten_and_useful(table, aims, pack(table, concealed, melds, NO_KIND, 0, 0), room)
+
+
+@entry
+def discard_progress(
+    table: Words, aims: Words, concealed: bytes, melds: bytes, room: Out, out: Out
+) -> None:
+    """Fourteen tiles: in `out`, by kind, `progress` after the kind's discard."""
+    hand = pack(table, concealed, melds, NO_KIND, 0, 0)
+    last = NO_KIND
+    for i in range(len(concealed)):
+        kind = int(concealed[i])
+        if kind != last:
+            last = kind
+            rest = moved(table, hand, kind, -1, NO_KIND)
+            out[kind] = shanten_and_useful(table, aims, rest, room)
+
+
+@entry
+def legal_shanten(table: Words, aims: Words, concealed: bytes, melds: bytes, room: Out) -> int:
+    """Shanten of thirteen or fourteen tiles under the conditions."""
+    hand = pack(table, concealed, melds, NO_KIND, 0, 0)
+    if NEEDS:
+        return legal_distance(table, aims, hand, room) - 1
+    return shanten(table, hand)
+
+
+@entry
+def shanten_of(table: Words, concealed: bytes, melds: bytes) -> int:
+    """Shanten of thirteen or fourteen tiles by shape alone."""
+    return shanten(table, pack(table, concealed, melds, NO_KIND, 0, 0))
