@@ -41,9 +41,10 @@ def created(
     holds: bool = False,
     options: dict[str, bool | int | str] | None = None,
     is_bot: bool = False,
+    rules_id: str = RULE_SET,
 ) -> TableCreated:
     """A table of four."""
-    rules = rule_set(RULE_SET)
+    rules = rule_set(rules_id)
     return TableCreated(
         table_id="t1",
         created_ms=1_000,
@@ -76,7 +77,8 @@ def at_random(seed: int, eagerness: float = 0.7) -> Choice:
         wins = [action for action in prompt.actions if action.kind == "win"]
         if wins and rng.random() < 0.9:
             return wins[0]
-        bold = [a for a in prompt.actions if a.declare or a.kind in ("kong", "pong", "chi")]
+        calls = ("kong", "pong", "chi", "false_win")
+        bold = [a for a in prompt.actions if a.declare or a.kind in calls]
         if bold and rng.random() < eagerness:
             return rng.choice(bold)
         return rng.choice(prompt.actions)
@@ -129,7 +131,9 @@ class Drive:
             rules = rule_set(state.created.rule_set)
             for question in self.table.questions():
                 if isinstance(question, AnalyzeQuestion):
-                    value = analyze(rules, state.created.options, question.hand)
+                    value = analyze(
+                        rules, state.created.options, question.hand, flowers=question.flowers
+                    )
                     self.table.answer(state.hand_number, question.number, value)
                 else:
                     result = score(rules, state.created.options, question.finished)
