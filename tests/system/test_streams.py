@@ -21,7 +21,7 @@ from .running import Running
 
 pytestmark = pytest.mark.system
 
-POOL = "kele-demo"
+POOL = "baishan_kele-demo"
 HANDS = 8
 PRIVATE = ("prompt", "prompt_closed")
 SPECTATOR = None

@@ -142,7 +142,7 @@ def _run(main: Callable[[], Coroutine[Any, Any, None]], exit_code: int = 0) -> N
 @app.command()
 @_told
 def demo() -> None:
-    """Play eight hands of 科乐白山麻将 between four bots, then check the books.
+    """Play hands of every rule set between four bots, then check the books.
 
     Starts every service as a process of its own, queues four bots, shows each hand's result, audits
     the ledger and verifies a shuffle. Takes less than a minute and leaves nothing behind.

@@ -1,4 +1,4 @@
-"""`fangcheng demo`: eight hands between four bots over real processes, then an audit."""
+"""`fangcheng demo`: four bots play hands of every rule set over real processes, then an audit."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from rich.text import Text
 from fangcheng.table.v1 import table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import watch
+from fangcheng_rules.ruleset import RuleSet
+from fangcheng_rules.rulesets import RULE_SETS
 
 from . import report
 from .access import Access
@@ -25,13 +27,15 @@ from .bots.crowd import CURRENCY, Bank, make_bots
 from .bots.player import Bot, Place
 from .errors import DemoFailed
 from .launcher import Launcher
+from .pools import demo_pool, write_pools
 from .render import Ink
 from .state import StateFolder
 from .verify import verify
 from .view import TableView
 
-POOL = "kele-demo"
-HANDS = 8
+HANDS_EACH = 2
+"""Hands of each rule set."""
+HANDS = HANDS_EACH * len(RULE_SETS)
 SILENCE_SECONDS = 30.0
 """If a table of bots at full speed says nothing for so long, something is wrong."""
 SETTLED_SECONDS = 10.0
@@ -55,17 +59,22 @@ class Demo:
         """Start the services, play, audit, verify, stop."""
         started = time.monotonic()
         ink, say = self._ink, self._say
-        name = ink.both("科乐白山麻将", "Kele Baishan")
         say(
-            f"[bold]{ink.both('方城', 'Fangcheng')}[/bold]  eight hands of {name} between four bots"
+            f"[bold]{ink.both('方城', 'Fangcheng')}[/bold]  four bots play {HANDS_EACH} hands of "
+            f"each of {len(RULE_SETS)} rule sets"
         )
         say("")
         with tempfile.TemporaryDirectory(prefix="fangcheng-demo-") as path:
             folder = StateFolder(Path(path))
             with folder.claimed():
                 with self._status("Starting the services"):
+                    pools = write_pools(folder.path / "pools.yaml", HANDS_EACH)
                     launcher = Launcher(
-                        folder, self._key, evaluators=self._evaluators, temporary=True
+                        folder,
+                        self._key,
+                        evaluators=self._evaluators,
+                        temporary=True,
+                        settings={"matchmaking": {"POOLS": str(pools)}},
                     )
                     await launcher.__aenter__()
                 try:
@@ -86,11 +95,13 @@ class Demo:
             await bank.give(bot.player_id)
         given = {bot.player_id: (await bank.balance(bot.player_id))[0] for bot in bots}
 
-        table = await self._hands(access, bots)
+        tables = [await self._table(access, bots, rules) for rules in RULE_SETS]
+        played = sum(self._endings.values())
+        _check(played == HANDS, f"{played} hands were played instead of {HANDS}")
         await self._audit(access, bank, given)
-        await self._verify(access, table)
+        await self._verify(access, secrets.choice(tables))
 
-    async def _hands(self, access: Access, bots: list[Bot]) -> table_pb2.Table:
+    async def _table(self, access: Access, bots: list[Bot], rules: RuleSet) -> table_pb2.Table:
         """Let the bots play a table to its end, telling each hand; the table as it was opened."""
         seated: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
 
@@ -102,7 +113,7 @@ class Demo:
             bot.on_seated = on_seated
         async with asyncio.TaskGroup() as group, access.channel("table") as channel:
             for bot in bots:
-                group.create_task(bot.play(POOL))
+                group.create_task(bot.play(demo_pool(rules)))
             with self._status("Four bots are queueing"):
                 place = await _in_time(seated, "the bots were not seated")
             view = TableView()
@@ -113,7 +124,7 @@ class Demo:
                     view.apply(event)
                     if event.HasField("table_opened"):
                         opened = event.table_opened.table
-                        self._say_table(opened)
+                        self._say_table(opened, rules)
                     status(self._progress(view))
                     if event.HasField("hand_settled"):
                         self._say_hand(view)
@@ -122,8 +133,6 @@ class Demo:
         _check(
             view.closed.reason == "hands_played", f"the table closed early: {view.closed.reason}"
         )
-        played = sum(self._endings.values())
-        _check(played == HANDS, f"{played} hands were played instead of {HANDS}")
         return opened
 
     async def _audit(self, access: Access, bank: Bank, given: dict[str, int]) -> None:
@@ -165,14 +174,14 @@ class Demo:
 
     async def _verify(self, access: Access, table: table_pb2.Table) -> None:
         """One hand's shuffle, checked against the commitment that opened the table."""
-        number = secrets.randbelow(HANDS) + 1
+        number = secrets.randbelow(HANDS_EACH) + 1
         async with access.channel("table") as channel:
             stub = table_pb2_grpc.TableServiceStub(channel)
             answer = await stub.GetHandRecord(
                 table_pb2.GetHandRecordRequest(table_id=table.table_id, hand_number=number)
             )
         found = verify(answer.record, table.commitment)
-        self._say(f"[bold]Shuffle[/bold]  of hand {number}, verified:")
+        self._say(f"[bold]Shuffle[/bold]  of hand {number} of {answer.record.rules.id}, verified:")
         self._say(
             f"         its secret hashes to the commitment {table.commitment.hex()[:16]}, told "
             "before the first hand,"
@@ -189,10 +198,15 @@ class Demo:
         self._say(f"  [dim]four kinds of service, each a process, ready in {seconds:.1f} s[/dim]")
         self._say("")
 
-    def _say_table(self, table: table_pb2.Table) -> None:
+    def _say_table(self, table: table_pb2.Table, rules: RuleSet) -> None:
         names = self._ink.dot.join(seat.player_id for seat in table.seats)
         stakes = " and ".join(f"{stake.per_unit} {stake.currency}" for stake in table.stakes)
-        self._say(f"Table {table.table_id}: {names}")
+        if self._endings:
+            self._say("")
+        self._say(
+            f"[bold]{self._ink.both(rules.name_zh, rules.name_en)}[/bold]  "
+            f"table {table.table_id}: {names}"
+        )
         self._say(f"[dim]A unit of the rules is worth {stakes}.[/dim]")
 
     def _say_hand(self, view: TableView) -> None:
@@ -208,7 +222,8 @@ class Demo:
             if payment.HasField("to_seat"):
                 self._paid[view.seats[payment.to_seat].player_id] += payment.paid
         self._say("")
-        line = Text(f"Hand {ended.hand_number}/{view.hands}  ", "bold")
+        number = sum(self._endings.values())
+        line = Text(f"Hand {number}/{HANDS}  ", "bold")
         line.append(report.headline(view, ended, self._ink))
         line.append(f"   dealer {view.seats[view.dealer].name}, {view.wall_tiles} left", "dim")
         self._console.print(line)
@@ -217,7 +232,8 @@ class Demo:
 
     def _progress(self, view: TableView) -> str:
         discards = sum(len(seat.river) + len(seat.melds) for seat in view.seats)
-        return f"Hand {view.hand_number} of {HANDS}: {discards} turns, {view.wall_tiles} tiles left"
+        number = sum(self._endings.values()) + 1
+        return f"Hand {number} of {HANDS}: {discards} turns, {view.wall_tiles} tiles left"
 
     def _say(self, markup: str) -> None:
         self._console.print(markup)

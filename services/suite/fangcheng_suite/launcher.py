@@ -31,8 +31,9 @@ from .state import Address, StateFolder, target
 
 HOST = "127.0.0.1"
 
-READY_SECONDS = 90.0
-"""How long a service may take until it serves; the first start on a machine compiles kernels."""
+READY_SECONDS = 300.0
+"""How long a service may take until it serves; the first start on a machine compiles the kernels of
+every rule set."""
 STOP_SECONDS = 12.0
 """How long a service may take to end before it is killed."""
 DRAIN_SECONDS = 0.3

@@ -93,10 +93,10 @@ def _winner(
     lines.append(_labelled("fan", f"{items}  =  {worth}" if items else f"{worth}, no item counts"))
     if winner.flower_points or winner.multiplier > 1:
         times = f", all times {winner.multiplier}" if winner.multiplier > 1 else ""
-        lines.append(_labelled("flowers", f"{winner.flower_points} points{times}"))
+        lines.append(_labelled("", f"flower points: {winner.flower_points}{times}"))
     wide = max(len(known.name) for known in view.seats)
     for loser in losers:
-        if loser.winner != winner.seat:
+        if loser.winner != winner.seat or not (loser.amount or loser.items):
             continue
         line = f"{view.seats[loser.seat].name:{wide}} pays {loser.amount:3} units"
         if loser.amount and not winner.flat:

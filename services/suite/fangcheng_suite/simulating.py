@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fangcheng_rules.errors import RulesError
+from fangcheng_rules.events import Discarded
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
-from fangcheng_rules.scoring import Win
+from fangcheng_rules.scoring import EightFlowers, End, Win
 from fangcheng_rules.simulate import SimplePlayer, play_hands
 
 from .errors import SuiteError
@@ -22,6 +23,7 @@ ENDS = {
     "discard": ("点炮", "win on a discard"),
     "self_draw": ("自摸", "win by self-draw"),
     "rob_kong": ("抢杠", "win by robbing a kong"),
+    "eight_flowers": ("八花", "all the flowers laid down"),
     "draw": ("荒庄", "drawn hand"),
 }
 
@@ -35,23 +37,44 @@ def simulate(rules_id: str, hands: int, seed: int, ink: Ink) -> list[RenderableT
         raise SuiteError(f"there is no rule set {rules_id}", f"There are: {known}.") from None
     ends: Counter[str] = Counter()
     items: Counter[str] = Counter()
+    wins = 0
+    fan: list[int] = []
+    several = longest = 0
     started = time.perf_counter()
-    for played, _ in play_hands(rules, [SimplePlayer()] * 4, hands=hands, seed=seed):
-        end = played.end
-        ends[end.by if isinstance(end, Win) else "draw"] += 1
-        if played.score is not None:
-            for winner in played.score.winners:
-                items.update(item.id for item in winner.items)
+    for played, events in play_hands(rules, [SimplePlayer()] * 4, hands=hands, seed=seed):
+        ends[_ending(played.end)] += 1
+        longest = max(longest, sum(isinstance(event, Discarded) for event in events))
+        winners = played.score.winners if played.score is not None else ()
+        several += len(winners) > 1
+        wins += len(winners)
+        for winner in winners:
+            items.update(item.id for item in winner.items)
+            if winner.flat is None:
+                fan.append(winner.fan)
     seconds = time.perf_counter() - started
     names = {item.id: (item.name_zh, item.name_en) for item in rules.fan_items}
-    wins = hands - ends["draw"]
+    average = f"{sum(fan) / len(fan):.2f}" if fan else "none"
+    told = f"Average fan of a winner {average}, longest hand {longest} discards"
+    if several:
+        told += f", {several:,} hands with several winners"
     name = rules.name_zh if ink.chinese else rules.name_en
     return [
         Text(f"{hands:,} hands of {name}, seed {seed}: {hands / seconds:,.0f} a second", "bold"),
         _table(("how it ended", "hands", "share"), ends, ENDS, hands, ink),
+        Text(f"{told}."),
         Text(),
         _table(("fan item of the winner", "wins", "share"), items, names, wins, ink),
     ]
+
+
+def _ending(end: End | None) -> str:
+    match end:
+        case Win(by=by):
+            return by
+        case EightFlowers():
+            return "eight_flowers"
+        case _:
+            return "draw"
 
 
 def _table(

@@ -11,16 +11,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from fangcheng_rules.rulesets import RULE_SETS
+
 from .access import Access
 from .bots.crowd import Bank, keep_playing, make_bots
 from .launcher import Launcher, Ports
+from .pools import practice_pool, write_pools
 from .render import Ink
 from .state import StateFolder, SuiteFile
 
-PRACTICE_POOL = "kele-practice"
 SEATS = 4
 STANDBY = 3
-"""Bots that wait to fill up the table of a person who queues alone."""
+"""Bots of each rule set that wait to fill up the table of a person who queues alone."""
+DEMO_HANDS = 8
 
 
 async def up(
@@ -41,8 +44,15 @@ async def up(
 
     with folder.claimed():
         key = secrets.token_urlsafe(32)
+        pools = write_pools(folder.path / "pools.yaml", DEMO_HANDS)
         launcher = Launcher(
-            folder, key, evaluators=evaluators, ports=Ports(port), restart=True, report=say
+            folder,
+            key,
+            evaluators=evaluators,
+            ports=Ports(port),
+            restart=True,
+            report=say,
+            settings={"matchmaking": {"POOLS": str(pools)}},
         )
         console.print(f"[bold]{ink.both('方城', 'Fangcheng')}[/bold]  starting the services")
         try:
@@ -52,21 +62,26 @@ async def up(
                 _say_addresses(console, suite, folder)
                 access = Access(suite.target, key)
                 bank = Bank(access)
-                playing = make_bots(range(SEATS * tables), access, pace_seconds)
-                waiting = make_bots(
-                    range(SEATS * tables, SEATS * tables + STANDBY), access, pace_seconds
-                )
+                # Each practice table plays the next rule set; others wait in every practice pool.
+                playing = [RULE_SETS[i // SEATS % len(RULE_SETS)] for i in range(SEATS * tables)]
+                waiting = [rules for rules in RULE_SETS for _ in range(STANDBY)]
+                bots = make_bots(range(len(playing) + len(waiting)), access, pace_seconds)
                 if tables:
+                    pools_told = ", ".join(map(practice_pool, RULE_SETS))
                     console.print(
                         f"Bots keep {tables} practice table{'s' if tables > 1 else ''} going and "
-                        f"wait to fill up yours in the pool {PRACTICE_POOL}. Ctrl-C ends all."
+                        f"wait to fill up yours in the pools {pools_told}. Ctrl-C ends all."
                     )
                 async with asyncio.TaskGroup() as group:
-                    for bot in playing:
-                        group.create_task(keep_playing(bot, PRACTICE_POOL, bank, report=say))
-                    for bot in waiting:
+                    for number, rules in enumerate([*playing, *waiting]):
                         group.create_task(
-                            keep_playing(bot, PRACTICE_POOL, bank, standby=True, report=say)
+                            keep_playing(
+                                bots[number],
+                                practice_pool(rules),
+                                bank,
+                                standby=number >= len(playing),
+                                report=say,
+                            )
                         )
                     group.create_task(_for_ever())
         finally:

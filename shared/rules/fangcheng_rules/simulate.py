@@ -30,7 +30,7 @@ from .melds import Meld, MeldKind
 from .round import HandSetup, Round
 from .ruleset import Options, RuleSet, first_dealer
 from .scoring import Draw, Win, score
-from .tiles import COPIES, is_orphan
+from .tiles import COPIES, PLAY_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,16 @@ class RandomPlayer:
         return first if first.kind == "win" else self._chance.choice(prompt.actions)
 
 
+DECLARE_FROM = {"lou_open": 6, "lou_hidden": COPIES * PLAY_KINDS}
+"""How many tiles to win on must be left for a declaration to be worth it. 明楼 pays double but wins
+by self-draw alone; 暗楼 brings nothing. Any other is made whenever it can be."""
+
+
 class SimplePlayer:
     """Goes straight for a win: the fewest tiles away, then the most useful tiles.
 
-    It knows that hands of the north-east need a triplet and a terminal, declares a wait where it
-    may, and never plays against others.
+    The evaluator tells both under the rule set's conditions. It declares a wait where that is
+    worth it (`DECLARE_FROM`), and never plays against others.
     """
 
     needs_progress = True
@@ -97,7 +102,7 @@ class SimplePlayer:
         kongs = {(c.tile, c.kind): c for c in analysis.kongs}
         best, least = prompt.actions[-1], float("inf")
         for action in prompt.actions:
-            if action.kind == "false_win":
+            if action.kind == "false_win" or not self._declares(hand, action, discards):
                 continue
             if action.kind == "pass":
                 value = 0.0
@@ -111,6 +116,14 @@ class SimplePlayer:
             if value < least:
                 best, least = action, value
         return best
+
+    def _declares(self, hand: Hand, action: Action, discards: Mapping[int, DiscardChoice]) -> bool:
+        """Whether the action declares nothing, or what is worth declaring."""
+        least = DECLARE_FROM.get(action.declare)
+        if least is None or action.tile is None or action.kind != "discard":
+            return True
+        held = hand.held
+        return sum(COPIES - held[wait.tile] for wait in discards[action.tile].waits) >= least
 
     def _claim(self, situation: Situation, prompt: Prompt) -> Action:
         now = Hand(situation.concealed, situation.melds)
@@ -144,18 +157,9 @@ def _distance(hand: Hand, choice: DiscardChoice) -> float:
     held = hand.held
     if choice.waits:
         return -2.0 - 0.05 * sum(COPIES - held[wait.tile] for wait in choice.waits)
-    concealed = hand.counts
     if choice.tile >= 0:
         held[choice.tile] -= 1
-        concealed[choice.tile] -= 1
-    # Waiting by shape, but on nothing that is legal: it must be built anew.
-    away = max(choice.shanten or 0, 1)
-    value = away - 0.02 * sum(COPIES - held[kind] for kind in choice.useful)
-    if not any(meld.kind is not MeldKind.CHI for meld in hand.melds) and max(concealed) < 3:
-        value += 0.3 if sum(count == 2 for count in concealed) >= 2 else 0.9
-    if not any(count and is_orphan(kind) for kind, count in enumerate(held)):
-        value += 0.9
-    return value
+    return max(choice.shanten or 0, 1) - 0.02 * sum(COPIES - held[kind] for kind in choice.useful)
 
 
 def play_hand(

@@ -1,9 +1,8 @@
 """How a bot chooses among the actions it is offered.
 
 It takes every win. Otherwise it wants to be *near* a hand that it may win with: fewest tiles away
-first, then most tiles still to be found that help. The evaluator tells shanten and useful tiles by
-shape alone; what the rules ask beyond the shape (a triplet, a terminal or honour) is weighed here,
-so that a bot does not end up ready on a hand that may not win.
+first, then most tiles still to be found that help. The evaluator tells both under the conditions of
+the rule set, so that a bot never chases a hand that cannot win, whatever the rules are.
 
 Nothing here knows the network: `Analyst` is whoever answers what a hand is worth.
 """
@@ -22,7 +21,7 @@ from fangcheng.table.v1 import table_pb2
 from fangcheng_suite.view import TableView
 
 COPIES = 4
-KONG_KINDS = frozenset({"exposed_kong", "added_kong", "concealed_kong"})
+DRAGONS = (45, 46, 47)
 
 PASS = table_pb2.Action(kind="pass")
 
@@ -34,16 +33,9 @@ class Analyst(Protocol):
         """The analysis, with shanten and useful tiles."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What a win asks of a hand beyond its shape."""
-
-    triplet: bool = False
-    terminal: bool = False
-
-
-NEEDS = {"baishan_kele": Needs(triplet=True, terminal=True)}
-"""By rule set; one that is not listed asks for nothing that a bot minds."""
+DECLARE_FROM = {"lou_open": 6, "lou_hidden": COPIES * 34}
+"""How many tiles to win on must be left before a bot declares. 明楼 pays double, but wins by
+self-draw alone; 暗楼 brings nothing. Any other declaration it makes whenever it can."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -62,6 +54,10 @@ class Outlook:
         """A tile that may be won on can still come."""
         return self.nearness >= 0
 
+    def declares(self, declaration: str) -> bool:
+        """Whether it is worth declaring that."""
+        return self.ready and self.live >= DECLARE_FROM.get(declaration, 0)
+
 
 @dataclass(slots=True)
 class Brain:
@@ -74,7 +70,8 @@ class Brain:
 
     async def choose(self, view: TableView, prompt: table_pb2.Prompt) -> table_pb2.Action:
         """The answer to a prompt: always one of its actions."""
-        actions = list(prompt.actions)
+        # A bot has no reason to call a win that it does not have.
+        actions = [action for action in prompt.actions if action.kind != "false_win"]
         if wins := [action for action in actions if action.kind == "win"]:
             return wins[0]
         if len(actions) == 1:
@@ -91,7 +88,6 @@ class Brain:
 
     async def _turn(self, view: TableView, actions: Sequence[table_pb2.Action]) -> table_pb2.Action:
         own = view.own
-        needs = NEEDS.get(view.rules.id, Needs())
         analysis = await self.analyst(_hand(own.concealed, own.melds))
         seen = view.seen()
         locked = own.declared != ""
@@ -102,8 +98,8 @@ class Brain:
             choice = choices.get(action.tile)
             if action.kind != "discard" or choice is None:
                 continue
-            outlook = discard_outlook(own.concealed, own.melds, choice, seen, needs)
-            if action.declare and not outlook.ready:
+            outlook = discard_outlook(choice, seen)
+            if action.declare and not outlook.declares(action.declare):
                 continue
             ranked = (outlook, action.declare != "", _safety(action.tile, seen), action)
             if best is None or ranked[:3] > best[:3]:
@@ -111,7 +107,7 @@ class Brain:
 
         for action in actions:
             if action.kind == "kong" and await self._kong_pays(
-                view, action, None if best is None else best[0], needs, locked
+                view, action, None if best is None else best[0], locked
             ):
                 return action
         if best is not None:
@@ -127,26 +123,19 @@ class Brain:
         if not claims:
             return passes
         own = view.own
-        needs = NEEDS.get(view.rules.id, Needs())
         locked = own.declared != ""
         now = await self.analyst(_hand(own.concealed, own.melds))
         seen = view.seen()
-        stay = standing_outlook(own.concealed, own.melds, now, seen, needs)
+        stay = standing_outlook(now, seen)
         best_outlook, best_action = stay, passes
         for action in claims:
             if action.kind == "kong":
-                if await self._kong_pays(view, action, stay, needs, locked):
+                if await self._kong_pays(view, action, stay, locked):
                     return action
                 continue
             concealed, melds = after_claim(own.concealed, own.melds, action)
             then = await self.analyst(_hand(concealed, melds))
-            outlook = max(
-                (
-                    discard_outlook(concealed, melds, choice, seen, needs)
-                    for choice in then.discards
-                ),
-                default=None,
-            )
+            outlook = best_discard(then, seen)
             if outlook is not None and _worth_opening(stay, outlook, best_outlook):
                 best_outlook, best_action = outlook, action
         return best_action
@@ -156,19 +145,23 @@ class Brain:
         view: TableView,
         action: table_pb2.Action,
         otherwise: Outlook | None,
-        needs: Needs,
         locked: bool,
     ) -> bool:
-        """A kong is paid by all three, so it is made wherever the hand gets no worse by it."""
+        """A kong is paid for, so it is made wherever the hand gets no worse by it."""
         own = view.own
         if action.declare and otherwise is not None and not otherwise.ready:
             return False
         concealed, melds = after_kong(own.concealed, own.melds, action)
         then = await self.analyst(_hand(concealed, melds))
-        outlook = standing_outlook(concealed, melds, then, view.seen(), needs)
+        if action.meld == "whirlwind":
+            # Nothing is drawn for it: fourteen tiles are left, and one of them is discarded.
+            outlook = best_discard(then, view.seen())
+            return otherwise is None or (outlook is not None and outlook >= otherwise)
+        outlook = standing_outlook(then, view.seen())
         if locked or action.declare:
-            # With any other number of waits the declared wait would be dead (听).
-            return outlook.ready and len(then.waits) == 1
+            # 听 is dead with any other number of waits; what else locks a hand keeps its waits.
+            is_ting = "ting" in (own.declared, action.declare)
+            return outlook.ready and (len(then.waits) == 1 or not is_ting)
         return otherwise is None or outlook.nearness >= otherwise.nearness
 
 
@@ -177,62 +170,30 @@ def _worth_opening(stay: Outlook, claimed: Outlook, best: Outlook) -> bool:
     return claimed.nearness > stay.nearness and claimed > best
 
 
-def discard_outlook(
-    concealed: Sequence[int],
-    melds: Sequence[rules_pb2.Meld],
-    choice: evaluation_pb2.DiscardChoice,
-    seen: Counter[int],
-    needs: Needs,
-) -> Outlook:
+def discard_outlook(choice: evaluation_pb2.DiscardChoice, seen: Counter[int]) -> Outlook:
     """The outlook of a hand of 14 after one of its discards."""
-    rest = list(concealed)
-    rest.remove(choice.tile)
-    return _outlook(rest, melds, choice.waits, choice.shanten, choice.useful_tiles, seen, needs)
+    return _outlook(choice.waits, choice.shanten, choice.useful_tiles, seen)
 
 
-def standing_outlook(
-    concealed: Sequence[int],
-    melds: Sequence[rules_pb2.Meld],
-    analysis: evaluation_pb2.Analysis,
-    seen: Counter[int],
-    needs: Needs,
-) -> Outlook:
+def standing_outlook(analysis: evaluation_pb2.Analysis, seen: Counter[int]) -> Outlook:
     """The outlook of a hand of 13."""
-    return _outlook(
-        concealed, melds, analysis.waits, analysis.shanten, analysis.useful_tiles, seen, needs
-    )
+    return _outlook(analysis.waits, analysis.shanten, analysis.useful_tiles, seen)
+
+
+def best_discard(analysis: evaluation_pb2.Analysis, seen: Counter[int]) -> Outlook | None:
+    """The outlook of a hand of 14 after the best of its discards."""
+    return max((discard_outlook(choice, seen) for choice in analysis.discards), default=None)
 
 
 def _outlook(
-    concealed: Sequence[int],
-    melds: Sequence[rules_pb2.Meld],
-    waits: Sequence[evaluation_pb2.Wait],
-    shanten: int,
-    useful: Sequence[int],
-    seen: Counter[int],
-    needs: Needs,
+    waits: Sequence[evaluation_pb2.Wait], shanten: int, useful: Sequence[int], seen: Counter[int]
 ) -> Outlook:
     live = _live(seen)
     winning = sum(live(wait.tile) for wait in waits)
     if winning:
         return Outlook(0, winning, len(waits))
-
-    counts = Counter(concealed)
-    pairs = sum(1 for count in counts.values() if count >= 2)
-    seven_pairs = not melds and pairs >= 5
-    missing = 0.0
-    weights: Counter[int] = Counter()
-    if needs.triplet and not seven_pairs and not _has_triplet(counts, melds):
-        # Two pairs hold a triplet in reach at no cost in tiles; one pair is needed as it is.
-        missing += 0.3 if pairs >= 2 else 0.8
-        weights.update(tile for tile, count in counts.items() if count == 2)
-    if needs.terminal and not _has_terminal(concealed, melds):
-        missing += 0.8
-        weights.update(tile for tile in useful if _is_terminal(tile))
-    distance = max(shanten, 0) + missing if shanten > 0 else max(missing, 0.5)
-    helping = sum(live(tile) for tile in useful)
-    helping += sum(live(tile) for tile in weights)
-    return Outlook(-distance, helping)
+    # Ready on tiles that are all gone is little better than to be one away.
+    return Outlook(-max(shanten, 0.5), sum(live(tile) for tile in useful))
 
 
 def after_claim(
@@ -250,15 +211,25 @@ def after_claim(
 def after_kong(
     concealed: Sequence[int], melds: Sequence[rules_pb2.Meld], action: table_pb2.Action
 ) -> tuple[list[int], list[rules_pb2.Meld]]:
-    """The hand of 13 after a kong, before its replacement is drawn."""
-    rest = [tile for tile in concealed if tile != action.tile]
-    kong = rules_pb2.Meld(kind=action.meld, tiles=[action.tile] * COPIES)
+    """The hand after a kong, before its replacement is drawn if there is one."""
+    rest = list(concealed)
+    if action.meld == "whirlwind":
+        for dragon in DRAGONS:
+            rest.remove(dragon)
+        return rest, [*melds, rules_pb2.Meld(kind=action.meld, tiles=DRAGONS)]
     if action.meld == "added_kong":
-        others = [
-            kong if meld.kind == "pong" and meld.tiles[0] == action.tile else meld for meld in melds
-        ]
-        return rest, others
-    return rest, [*melds, kong]
+        rest.remove(action.tile)
+        return rest, [_plus(meld, action.tile) for meld in melds]
+    rest = [tile for tile in rest if tile != action.tile]
+    return rest, [*melds, rules_pb2.Meld(kind=action.meld, tiles=[action.tile] * COPIES)]
+
+
+def _plus(meld: rules_pb2.Meld, tile: int) -> rules_pb2.Meld:
+    """The meld with a tile added, if it is the one that takes it."""
+    if meld.kind not in ("pong", "whirlwind") or tile not in meld.tiles:
+        return meld
+    kind = "added_kong" if meld.kind == "pong" else meld.kind
+    return rules_pb2.Meld(kind=kind, tiles=sorted([*meld.tiles, tile]))
 
 
 def _hand(concealed: Sequence[int], melds: Sequence[rules_pb2.Meld]) -> evaluation_pb2.Hand:
@@ -277,15 +248,3 @@ def _safety(tile: int, seen: Counter[int]) -> int:
 def _is_terminal(tile: int) -> bool:
     """A terminal, or an honour, which serves as one."""
     return tile >= 41 or tile % 10 in (1, 9)
-
-
-def _has_triplet(counts: Counter[int], melds: Sequence[rules_pb2.Meld]) -> bool:
-    return any(count >= 3 for count in counts.values()) or any(
-        meld.kind == "pong" or meld.kind in KONG_KINDS for meld in melds
-    )
-
-
-def _has_terminal(concealed: Sequence[int], melds: Sequence[rules_pb2.Meld]) -> bool:
-    return any(_is_terminal(tile) for tile in concealed) or any(
-        _is_terminal(tile) for meld in melds for tile in meld.tiles
-    )
