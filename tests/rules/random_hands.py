@@ -89,3 +89,14 @@ def _concealed(
             tiles[i] = rng.choice(pool)
             left[tiles[i]] -= 1
     return tiles
+
+
+def with_whirlwind(rng: random.Random, hand: Hand) -> Hand:
+    """The hand with a 旋风杠 in place of three of its tiles, if it has the tiles and the room."""
+    added = [kind for kind in (31, 32, 33) if rng.random() < 0.3]
+    laid = Meld(MeldKind.WHIRLWIND, (31, 32, 33, *added))
+    if len(hand.concealed) < 5 or any(hand.held[t] + laid.tiles.count(t) > 4 for t in laid.tiles):
+        return hand
+    rest = list(hand.concealed)
+    rng.shuffle(rest)
+    return Hand(tuple(rest[3:]), (*hand.melds, laid))

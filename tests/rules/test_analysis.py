@@ -166,7 +166,8 @@ def test_seven_pairs_count_two_pairs_for_four_alike_and_a_fan_for_them() -> None
 
 def test_seven_pairs_without_a_terminal_are_no_win_under_the_conditions() -> None:
     analysis = analysed("2244m66p3355s778p8p", progress=True)
-    assert analysis.shanten == -1
+    assert analysis.shape_shanten == -1
+    assert analysis.shanten == 1
     assert not analysis.wins
 
 

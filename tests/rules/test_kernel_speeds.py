@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fangcheng_rules.kernels import bound, speed, tables
-from fangcheng_rules.kernels.facts import STANDARD, Hot
+from fangcheng_rules.kernels import aims, bound, speed, tables
+from fangcheng_rules.kernels.facts import NEEDS_258, NEEDS_TRIPLET, STANDARD, Hot
+from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_rules.rulesets.baishan_kele import HOT
 
 REPOSITORY = Path(__file__).parents[2]
 
 
-def evaluated(**settings: str) -> dict[str, Any]:
-    """What a process with these settings finds for the 2,000 hands."""
+def evaluated(hands: int, **settings: str) -> dict[str, Any]:
+    """What a process with these settings finds for so many hands of each rule set."""
     answer = subprocess.run(
-        [sys.executable, "-m", "tests.rules.evaluate_all"],
+        [sys.executable, "-m", "tests.rules.evaluate_all", str(hands)],
         cwd=REPOSITORY,
         env={**os.environ, **settings},
         capture_output=True,
@@ -34,16 +35,25 @@ def evaluated(**settings: str) -> dict[str, Any]:
     return found
 
 
-def test_compiled_and_interpreted_agree_on_two_thousand_hands(tmp_path: Path) -> None:
-    compiled = evaluated(FANGCHENG_INTERPRETED="")
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("hands", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_compiled_and_interpreted_agree_on_the_hands_of_every_rule_set(
+    tmp_path: Path, hands: int
+) -> None:
+    compiled = evaluated(hands, FANGCHENG_INTERPRETED="")
     # Nor is anything needed on disk. A folder below a file can be made by nobody.
     blocked = tmp_path / "file"
     blocked.write_text("no folder")
-    interpreted = evaluated(FANGCHENG_INTERPRETED="1", FANGCHENG_CACHE_DIR=str(blocked / "cache"))
+    interpreted = evaluated(
+        hands, FANGCHENG_INTERPRETED="1", FANGCHENG_CACHE_DIR=str(blocked / "cache")
+    )
     assert compiled["compiled"]
     assert not interpreted["compiled"]
-    assert len(interpreted["found"]) == 2_200
-    assert compiled["found"] == interpreted["found"]
+    assert {*compiled["found"]} == {*interpreted["found"]} <= {rules.id for rules in RULE_SETS}
+    assert len(interpreted["found"]) >= 5
+    for rules, found in interpreted["found"].items():
+        assert len(found) == hands * 11 // 10
+        assert compiled["found"][rules] == found, rules
 
 
 @pytest.fixture
@@ -73,6 +83,27 @@ def test_tables_are_read_back_as_they_were_built(folder: Path) -> None:
     file.write_bytes(whole[: len(whole) // 2])
     assert np.array_equal(fresh_load(), built)
     assert file.read_bytes() == whole
+
+
+def test_aims_are_read_back_as_they_were_built(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aims, "cache_folder", lambda: folder)
+    built = aims.load.__wrapped__(NEEDS_258)
+    (file,) = folder.iterdir()
+    assert file.name.startswith("aims-258")
+    read = aims.load.__wrapped__(NEEDS_258)
+    assert np.array_equal(built, read)
+    assert (built.flags.writeable, built.dtype) == (read.flags.writeable, read.dtype)
+    # One that was cut is built again.
+    file.unlink()  # it is mapped into memory; what is mapped must not be cut
+    np.save(file, np.asarray(built)[:-4])
+    assert np.array_equal(aims.load.__wrapped__(NEEDS_258), built)
+
+
+def test_needs_that_no_table_knows_together_are_refused() -> None:
+    with pytest.raises(ValueError, match="together with other needs"):
+        aims.load(NEEDS_258 | NEEDS_TRIPLET)
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "zeros", "text", "longer", "other words"])

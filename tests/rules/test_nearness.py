@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -12,13 +11,13 @@ import pytest
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.bound import NEVER, bind, kinds_in
-from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.melds import MeldKind
 from fangcheng_rules.notation import hand_to_mpsz, parse_hand, to_mpsz
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import baicheng, baishan_dazui, baishan_kele, jintan, shandong
 from tests.rules import legal_oracle as oracle
 from tests.rules.legal_oracle import Whole
-from tests.rules.random_hands import random_hand
+from tests.rules.random_hands import random_hand, with_whirlwind
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,8 @@ def hands(seed: int, asked: Conditions, size: int, count: int) -> Iterator[Hand]
     made = 0
     while made < count:
         hand = random_hand(rng, size)
-        dragons = Counter(tile for tile in range(31, 34) for _ in range(4 - hand.held[tile]))
-        if asked.runs and len(hand.melds) < 4 and len(hand.concealed) > 4 and rng.random() < 0.3:
-            added = [tile for tile in dragons if rng.random() < 0.3]
-            laid = Meld(MeldKind.WHIRLWIND, (31, 32, 33, *added))
-            if all(dragons[tile] >= n for tile, n in Counter(laid.tiles).items()):
-                rest = list(hand.concealed)
-                rng.shuffle(rest)
-                hand = Hand(tuple(rest[3:]), (*hand.melds, laid))
+        if asked.runs and rng.random() < 0.3:
+            hand = with_whirlwind(rng, hand)
         if all(tile in asked.rules.kinds for tile, n in enumerate(hand.held) if n):
             made += 1
             yield hand

@@ -124,7 +124,7 @@ def analyze(
             claim_kongs=claim_kongs,
             shanten=shanten,
             shape_shanten=kernels.shanten(hand.concealed, hand.melds),
-            useful=tuple(kinds_in(useful)),
+            useful=_played(rule_set, useful),
         )
 
     found = winning_readings(rule_set, options, hand.concealed, hand.melds)
@@ -186,7 +186,7 @@ class _Worth:
             if progress:
                 shanten, useful = after[kind]
                 choices.append(
-                    DiscardChoice(kind, waits, shanten, tuple(kinds_in(useful)), claim_kongs)
+                    DiscardChoice(kind, waits, shanten, _played(self.rule_set, useful), claim_kongs)
                 )
             else:
                 choices.append(DiscardChoice(kind, waits, claim_kongs=claim_kongs))
@@ -256,6 +256,11 @@ def winning_readings(
 
 def _worth(reading: FoundReading) -> tuple[int, int]:
     return total_fan(reading.items), reading.triplets.bit_count()
+
+
+def _played(rule_set: RuleSet, kinds: int) -> tuple[Kind, ...]:
+    """The kinds of a mask that the rule set has (a wind that is not there helps nobody)."""
+    return tuple(kind for kind in kinds_in(kinds) if kind in rule_set.kinds)
 
 
 def _without(tiles: tuple[Kind, ...], kind: Kind, copies: int) -> tuple[Kind, ...]:
