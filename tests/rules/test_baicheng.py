@@ -25,8 +25,10 @@ from fangcheng_rules.scoring import (
     KongKind,
     SeatEnd,
     Win,
+    draws_treasure,
     score,
 )
+from fangcheng_rules.simulate import SimplePlayer, play_hands
 from fangcheng_rules.tiles import DRAGONS, is_suited, name
 from tests.rules import baicheng_oracle as oracle
 
@@ -350,9 +352,25 @@ def test_those_hands_have_every_fan_item_in_them() -> None:
             result = score(RULE_SET, {}, random_finish(chance))
         except IllegalWin:
             continue
-        for side in (*result.winners, *result.losers):
-            counted.update(item.id for item in side.items)
+        for winner in result.winners:
+            counted.update(item.id for item in winner.items)
+        for paying in result.losers:
+            counted.update(item.id for item in paying.items)
     assert set(counted) == {item.id for item in RULE_SET.fan_items}
+
+
+def test_both_scorers_agree_on_the_hands_of_bots() -> None:
+    whirlwinds = treasures = 0
+    for play, _ in play_hands(RULE_SET, [SimplePlayer()] * 4, hands=150, seed=5):
+        finished = play.finished
+        expected = expected_net(finished, 0, 1, 64)
+        assert play.result is not None
+        if expected:
+            assert [*play.result.net, play.result.house] == expected
+        whirlwinds += any(has_whirlwind(list(seat.melds)) for seat in finished.seats)
+        treasures += isinstance(finished.end, Win) and draws_treasure(finished, finished.end)
+    assert whirlwinds > 10
+    assert treasures > 3
 
 
 # ---- The wall ----
