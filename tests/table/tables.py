@@ -25,6 +25,11 @@ from fangcheng_table.ids import prompt_id
 from fangcheng_table.settlement import Settlement
 from fangcheng_table.store import Record
 
+SILVER = Stake("silver", "", 10)
+POINTS = Stake("points", "kele/2026", 1)
+SLOW = Timing(claim_window_ms=1_000, between_hands_ms=5_000)
+NO_PIAO = {"piao": False}
+
 PLAYERS = ("ann", "bob", "cat", "dan")
 RULE_SET = "baishan_kele"
 
@@ -212,3 +217,41 @@ def paid(settlement: Settlement) -> tuple[Payment, ...]:
 
 def settled_hands(events: Sequence[Event]) -> list[int]:
     return [event.hand_number for event in events if isinstance(event, HandSettled)]
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [type(event).__name__ for event in events]
+
+
+def of(kind: type, events: list[Event]) -> list:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def playing(timing: Timing = SLOW, *, hands: int = 1, **more: object) -> Drive:
+    """A table where the dealer has been asked for its first discard."""
+    drive = Drive.of(created(timing=timing, hands=hands, options=NO_PIAO, **more))
+    drive.attend(0, 1, 2, 3)
+    assert drive.prompt(drive.table.state.dealer) is not None
+    return drive
+
+
+def first_discard(drive: Drive) -> list[Event]:
+    """The dealer discards something that nobody can claim."""
+    dealer = drive.table.state.dealer
+    hand, prompt = drive.table.state.in_play, drive.prompt(dealer)
+    assert hand is not None
+    assert prompt is not None
+    for action in prompt.actions:
+        others = [hand.seats[(dealer + step) % 4].concealed for step in (1, 2, 3)]
+        near = {action.tile + step for step in (-2, -1, 1, 2)} if action.tile < 27 else set()
+        if any(other.count(action.tile) >= 2 for other in others) or near & set(others[0]):
+            continue
+        return drive.act(dealer, action)
+    raise AssertionError("every discard can be claimed")
+
+
+def away(drive: Drive, *seats: int) -> None:
+    for seat in seats:
+        drive.table.detach(seat)
+    drive.settle()
+    drive.pass_time(2_000)
