@@ -56,11 +56,7 @@ async def up(
                 waiting = make_bots(
                     range(SEATS * tables, SEATS * tables + STANDBY), access, pace_seconds
                 )
-                if tables:
-                    console.print(
-                        f"Bots keep {tables} practice table{'s' if tables > 1 else ''} going and "
-                        f"wait to fill up yours in the pool {PRACTICE_POOL}. Ctrl-C ends all."
-                    )
+                _say_bots(console, tables)
                 async with asyncio.TaskGroup() as group:
                     for bot in playing:
                         group.create_task(keep_playing(bot, PRACTICE_POOL, bank, report=say))
@@ -82,6 +78,15 @@ def _say_addresses(console: Console, suite: SuiteFile, folder: StateFolder) -> N
             listed.add_row(service, address.grpc, f"http://{address.metrics}/metrics")
     console.print(listed)
     console.print(f"[dim]State, logs and key: {folder.path}[/dim]", soft_wrap=True)
+
+
+def _say_bots(console: Console, tables: int) -> None:
+    if tables:
+        console.print(f"Bots keep {tables} practice table{'s' if tables > 1 else ''} going.")
+    console.print(
+        f"Three more wait to fill up the table of whoever queues in the pool {PRACTICE_POOL}."
+    )
+    console.print("Ctrl-C ends everything. Beside it: fangcheng tables, fangcheng watch.")
 
 
 async def _for_ever() -> None:
