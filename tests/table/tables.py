@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fangcheng_rules.actions import Action, AnalyzeQuestion, Prompt
-from fangcheng_rules.analysis import analyze
+from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
 from fangcheng_table import codec
@@ -68,6 +68,11 @@ def created(
     )
 
 
+def told(analysis: Analysis) -> Analysis:
+    """An analysis as a table is told it: nothing by which no hand is played."""
+    return replace(analysis, readings=(), items=())
+
+
 def passing(seat: int, prompt: Prompt) -> Action | None:
     """Claims nothing, discards the first it may."""
     return prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]
@@ -112,7 +117,7 @@ class Drive:
         told = self.table.take()
         for event in told:
             stored = codec.decode(codec.encode(event))
-            assert stored == event
+            assert stored == event, (stored, event)
             self.records.append(Record(len(self.records) + 1, self.now_ms, stored))
         self.table.arm(self.now_ms)
         return told
@@ -134,7 +139,7 @@ class Drive:
             rules = rule_set(state.created.rule_set)
             for question in self.table.questions():
                 if isinstance(question, AnalyzeQuestion):
-                    value = analyze(rules, state.created.options, question.hand)
+                    value = told(analyze(rules, state.created.options, question.hand))
                     self.table.answer(state.hand_number, question.number, value)
                 else:
                     result = score(rules, state.created.options, question.finished)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
+import grpc.aio
+
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_client import explain
 
 from .world import (
     PLAYERS,
@@ -146,6 +150,52 @@ async def test_replays_and_duplicates_of_every_call_change_nothing(service):
         closed = [e.prompt_closed for e in player.events if e.HasField("prompt_closed")]
         assert [c.decision_id for c in closed] == shown
     assert (await stub.CreateTable(request(hands=1))).replayed
+
+
+async def test_acts_at_the_real_deadline_are_taken_or_late_and_what_is_told_agrees(service):
+    """A time-out's automatic action fired after the player's own: field/pitfalls.md."""
+    rng = random.Random(4)
+    message = request(hands=1)
+    message.timing.turn_ms = message.timing.claim_ms = message.timing.before_deal_ms = 70
+    made = await service.stub("operator").CreateTable(message)
+    table_id = made.table.table_id
+    outcomes: dict[tuple[str, str], str] = {}
+    closed: dict[tuple[str, str], str] = {}
+
+    async def at_the_deadline(name: str) -> None:
+        stub = service.player(name)
+
+        async def act(decision_id: str, action: wire.Action, wait_ms: int) -> None:
+            await asyncio.sleep(max(0, wait_ms) / 1_000)
+            request = wire.ActRequest(table_id=table_id, decision_id=decision_id, action=action)
+            try:
+                answer = await stub.Act(request)
+                outcomes[name, decision_id] = "replayed" if answer.replayed else "taken"
+            except grpc.aio.AioRpcError as error:
+                outcomes[name, decision_id] = explain(error).reason
+
+        async with asyncio.TaskGroup() as group:
+            async for answer in stub.Attend(wire.AttendRequest(table_id=table_id)):
+                event = answer.event
+                match event.WhichOneof("kind"):
+                    case "prompt":
+                        prompt = event.prompt
+                        wait_ms = prompt.ms_left + rng.randrange(-50, 51)
+                        group.create_task(act(prompt.decision_id, simple(prompt), wait_ms))
+                    case "prompt_closed":
+                        closed[name, event.prompt_closed.decision_id] = event.prompt_closed.why
+                    case "trustee_changed" if event.trustee_changed.decision_id:
+                        back = event.trustee_changed.decision_id
+                        group.create_task(act(back, wire.Action(kind="back"), 0))
+
+    async with asyncio.TaskGroup() as group:
+        for name in PLAYERS:
+            group.create_task(at_the_deadline(name))
+    assert len(closed) > 40
+    for prompt, why in closed.items():
+        expected = "taken" if why == "answered" else "STALE_DECISION"
+        assert outcomes[prompt] == expected, (prompt, why)
+    assert {"answered", "timed_out"} <= set(closed.values())
 
 
 # LeaveTable.

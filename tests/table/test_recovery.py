@@ -34,7 +34,7 @@ from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
 from fangcheng_table.store import JournalError, NewTable, Record
 
-from .tables import created, paid
+from .tables import created, paid, told
 from .world import PLAYERS, World, play_all, request, simple, timeless, until, world
 
 SILVER = [wire.Stake(currency="silver", per_unit=10)]
@@ -65,7 +65,7 @@ class NearEvaluator:
 
     async def analyze(self, choice: rules.RuleSetChoice, hand: Hand) -> Analysis:
         known = rule_set(choice.id)
-        return analyze(known, known.complete(options_from_wire(choice.options)), hand)
+        return told(analyze(known, known.complete(options_from_wire(choice.options)), hand))
 
     async def score(self, choice: rules.RuleSetChoice, hand: FinishedHand) -> Score:
         known = rule_set(choice.id)
