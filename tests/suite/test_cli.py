@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from fangcheng_suite.cli import app
+from fangcheng_suite.commands import app
 from fangcheng_suite.state import Address, StateFolder, SuiteFile
 
 KEY = "a development key of the tests, 40 chars"
