@@ -13,7 +13,7 @@ import pytest
 
 from .running import COMMAND, LONG_SECONDS, environment, fangcheng, lives, until
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 HANDS = 8
 

@@ -12,7 +12,7 @@ import pytest
 
 from .running import COMMAND, Running, environment, until
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 README = Path(__file__).parents[2] / "README.md"
 

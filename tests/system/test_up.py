@@ -19,7 +19,7 @@ from fangcheng_suite.view import TableView
 
 from .running import Running, fangcheng, lives, running, until
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 
 async def watched(suite: Running, table_id: str, enough: str) -> TableView:
