@@ -252,6 +252,8 @@ def link(type_name: str) -> str:
 def rules(message: Message) -> Iterator[str]:
     """The limits that are set in a rules message, in words."""
     for descriptor, value in message.ListFields():
+        if descriptor.name == "ignore":
+            continue  # how a limit is checked, and none itself
         if descriptor.name in GROUPS:
             yield from (GROUPS[descriptor.name] + rule for rule in rules(value))
         elif isinstance(value, Message) and descriptor.name not in RULES:
