@@ -126,12 +126,12 @@ async def stage(path: Path, **faults: Any) -> AsyncIterator[Stage]:
 
 async def play_seat(table: LiveTable, seat: int, seen: list[wire.TableEvent]) -> None:
     """Plays a seat to the end of the table; tries again where the journal did not store."""
-    waiter = Waiter()
+    waiter = Waiter(60)
     reader: Reader = table.attend(seat, 0, b"", waiter.wake)
     while not reader.at_end:
         event = reader.next(100_000)
         if event is None:
-            await waiter.wait(5)
+            await waiter.wait()
             continue
         seen.append(event)
         while event.HasField("prompt"):
@@ -199,7 +199,7 @@ async def test_nothing_is_shown_before_it_is_stored(tmp_path):
             await append(table_id, records, **more)
 
         it.journal.append = held  # type: ignore[method-assign]  # a disk that takes its time
-        waiter = Waiter()
+        waiter = Waiter(60)
         running = asyncio.create_task(table.run())
         reader = table.attend(0, 0, b"", waiter.wake)
         assert reader.next(9) is not None  # the table itself
@@ -222,13 +222,13 @@ async def test_an_act_that_was_not_stored_has_not_happened(tmp_path):
     async with stage(tmp_path) as it:
         table = await it.open()
         running = asyncio.create_task(table.run())
-        waiter = Waiter()
+        waiter = Waiter(60)
         readers = [table.attend(seat, 0, b"", waiter.wake) for seat in range(4)]
         prompt = None
         while prompt is None:
             event = readers[0].next(100)
             if event is None:
-                await waiter.wait(5)
+                await waiter.wait()
             elif event.HasField("prompt"):
                 prompt = event.prompt
         it.journal.often = 1.0

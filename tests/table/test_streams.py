@@ -15,7 +15,8 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import explain
 from fangcheng_table.errors import AttendedElsewhere, InvalidNumber, ReaderTooSlow
-from fangcheng_table.feed import Feed
+from fangcheng_table.feed import Feed, Waiter
+from fangcheng_table.many import ManySeats
 from fangcheng_table.views import SPECTATORS
 
 from .tables import Drive, at_random, created
@@ -230,6 +231,31 @@ async def test_silence_is_broken_by_heartbeats(tmp_path):
             times = [beat.server_time.ToNanoseconds() for beat in beats]
             assert times == sorted(times)
             call.cancel()
+
+
+async def test_a_heartbeat_tells_nothing_of_what_was_hidden(tmp_path):
+    """Whatever is stored wakes all viewers; who may not see it has its heartbeats as ever."""
+    async with world(tmp_path, heartbeat_seconds=0.5, start_grace_seconds=600) as service:
+        table_id = await make(service)
+        await attended(service, table_id, "ann")
+        heard: list[wire.WatchResponse] = []
+
+        async def spectate() -> None:
+            async for message in service.player("eve").Watch(wire.WatchRequest(table_id=table_id)):
+                heard.append(message)
+
+        watching = asyncio.create_task(spectate())
+        await until(lambda: len(heard) >= 2)  # the table, and that somebody attends it
+        # A seat's share in the shuffle is seen by nobody: here they come faster than heartbeats.
+        stub = service.player("ann")
+        shares = 0
+        while not any(message.HasField("heartbeat") for message in heard):
+            shares += 1
+            assert shares < 2_000, "no heartbeat comes while something hidden happens"
+            await stub.Attend(
+                wire.AttendRequest(table_id=table_id, entropy=shares.to_bytes(2, "big"))
+            ).read()
+        watching.cancel()
 
 
 async def test_a_prompt_tells_the_time_that_is_left_when_it_is_sent(service):
@@ -564,6 +590,35 @@ async def test_a_gateway_that_falls_behind_is_closed(tmp_path):
             await gateway.run()
         assert explain(caught.value).reason == "READER_TOO_SLOW"
         gateway.end()
+
+
+async def test_a_gateway_that_reads_nothing_is_listened_to_no_more():
+    """What it is to be told must not pile up without an end."""
+    sent = 0
+
+    async def acts() -> AsyncIterator[wire.AttendManyRequest]:
+        nonlocal sent
+        while True:
+            sent += 1
+            act = wire.SeatAct(player_id="ann", act=wire.ActRequest(table_id="t1"))
+            yield wire.AttendManyRequest(act=act)
+
+    tables: Any = None  # no seat is added, so that none is looked for
+    stream = ManySeats(tables, 10, wire.Heartbeat, Waiter(60)).run(acts())
+    try:
+        assert (await anext(stream)).problem.problem.reason == "NOT_ADDED"
+        before = -1
+        while sent != before:
+            before = sent
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert sent < 5_000
+        # Where it reads again, it is heard again.
+        for _ in range(2 * before):
+            assert (await anext(stream)).problem.problem.reason == "NOT_ADDED"
+        assert sent > before
+    finally:
+        await stream.aclose()
 
 
 async def test_a_gateway_hears_heartbeats_and_may_end_its_stream(tmp_path):
