@@ -13,7 +13,6 @@ from fangcheng_kit.errors import InvalidArgument
 from fangcheng_kit.ids import new_id
 from fangcheng_kit.pages import _digest, after, page_size, page_token
 
-
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
