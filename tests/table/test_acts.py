@@ -72,6 +72,47 @@ async def test_acts_that_cannot_be_taken_change_nothing(service):
     call.cancel()
 
 
+async def test_a_player_hands_the_seat_to_the_table_and_takes_it_back(service):
+    made = await service.stub("operator").CreateTable(request())
+    table_id = made.table.table_id
+    streams = [await until_attended(service, table_id, name) for name in PLAYERS[1:]]
+    call, prompt = await first_prompt(service, table_id, "ann")
+    stub = service.player("ann")
+
+    def act(decision_id: str, **action: Any) -> Any:
+        return stub.Act(
+            wire.ActRequest(
+                table_id=table_id, decision_id=decision_id, action=wire.Action(**action)
+            )
+        )
+
+    async def told() -> tuple[str, wire.TrusteeChanged]:
+        """How the next prompt closed, if one did, and the change that was told."""
+        why = ""
+        async for message in call:
+            why = message.event.prompt_closed.why or why
+            if message.event.HasField("trustee_changed"):
+                return why, message.event.trustee_changed
+        raise AssertionError("the stream has ended")
+
+    this = prompt.decision_id
+    assert await refused(act(this, kind="trustee", tile=11)) == (
+        "FAILED_PRECONDITION",
+        "NOT_OFFERED",
+        "action",
+    )
+    assert (await refused(act("9-1", kind="trustee")))[1] == "STALE_DECISION"
+    assert not (await act(this, kind="trustee")).replayed
+    assert (await act(this, kind="trustee")).replayed
+    _, changed = await told()
+    assert (changed.seat, changed.trustee, changed.why) == (0, True, "asked")
+    assert not (await act(changed.decision_id, kind="back")).replayed
+    why, changed = await told()
+    assert (why, changed.trustee, changed.why) == ("withdrawn", False, "back")
+    for stream in (*streams, call):
+        stream.cancel()
+
+
 async def test_fifty_equal_acts_at_once_are_one(service):
     """A client that repeats its calls changes nothing but what the first did."""
     made = await service.stub("operator").CreateTable(request())

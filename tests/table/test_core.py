@@ -20,6 +20,7 @@ from fangcheng_table.events import (
     Timing,
 )
 from fangcheng_table.ids import prompt_id
+from fangcheng_table.state import TableState
 
 from .tables import (
     NO_PIAO,
@@ -292,6 +293,50 @@ def test_a_seat_is_taken_back_once_with_the_id_it_was_told():
     assert drive.table.act(dealer, "back-1", None) is True
     assert drive.settle() == []
     assert not drive.table.state.seats[dealer].trustee
+
+
+def test_a_player_may_ask_the_table_to_play_for_a_seat_until_it_is_taken_back():
+    drive = playing(Timing(claim_window_ms=0, between_hands_ms=0))
+    dealer = drive.table.state.dealer
+    this = drive.prompt_ids()[dealer]
+    other = (dealer + 1) % 4
+    for seat, decision in ((dealer, "9-1"), (dealer, "back-1"), (dealer, "x"), (other, this)):
+        with pytest.raises(StaleDecision):
+            drive.table.hand_over(seat, decision)
+    assert drive.settle() == []
+
+    assert drive.table.hand_over(dealer, this) is False
+    events = drive.settle()
+    assert events[:2] == [
+        play.TrusteeSet(dealer, True, "asked"),
+        play.Withdrawn(dealer, int(this.partition("-")[2])),
+    ]
+    assert of(play.Discarded, events)[0].seat == dealer
+    assert drive.table.hand_over(dealer, this) is True
+    assert drive.settle() == []
+    assert TableState.replay(drive.events) == drive.table.state
+
+    assert drive.table.act(dealer, "back-1", None) is False
+    assert of(play.TrusteeSet, drive.settle()) == [play.TrusteeSet(dealer, False, "back")]
+    with pytest.raises(StaleDecision):
+        drive.table.hand_over(dealer, this)
+    assert not drive.table.state.seats[dealer].trustee
+
+
+def test_a_seat_is_not_handed_over_at_a_claim_of_which_the_others_know_nothing():
+    drive = playing(hands=20)
+
+    def claims(drive):
+        hand = drive.table.state.in_play
+        prompts = hand.prompts() if hand is not None else {}
+        return [seat for seat, prompt in prompts.items() if prompt.kind == "claim"]
+
+    drive.play(passing, until=claims)
+    (seat, *_) = claims(drive)
+    with pytest.raises(NotOffered):
+        drive.table.hand_over(seat, drive.prompt_ids()[seat])
+    assert drive.settle() == []
+    assert not drive.table.state.seats[seat].trustee
 
 
 def test_a_seat_that_nobody_attends_cannot_be_taken_back():

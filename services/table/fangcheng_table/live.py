@@ -139,6 +139,8 @@ class LiveTable:
 
     async def act(self, seat: int, decision_id: str, answer: wire.Action) -> bool:
         """A player's act; whether it was a repeat of an answer that had been taken."""
+        if convert.hands_over(answer):
+            return await self.do(lambda table: table.hand_over(seat, decision_id))
         started = time.perf_counter()
         action = convert.action_from_wire(answer)
         try:

@@ -1056,7 +1056,8 @@ class Action(_message.Message):
 
     Examples: `{kind: "discard", tile: 14}`, `{kind: "discard", tile: 14, declare: "ting"}`,
     `{kind: "chi", tiles: [12, 14], tile: 13}`, `{kind: "kong", tile: 25, meld: "concealed_kong"}`,
-    `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`, `{kind: "back"}`
+    `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`, `{kind: "trustee"}`,
+    `{kind: "back"}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1068,8 +1069,9 @@ class Action(_message.Message):
     DECLARE_FIELD_NUMBER: _builtins.int
     AMOUNT_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """`discard`, `chi`, `pong`, `kong`, `win`, `pass`, `piao`, or `back`, which takes a seat back from
-    the table. Other rule sets may bring their own.
+    """`discard`, `chi`, `pong`, `kong`, `win`, `pass`, `piao`; or `trustee`, which no prompt lists:
+    the table plays for the seat; or `back`, which takes a seat back from the table. Other rule sets
+    may bring their own.
     """
     tile: _builtins.int
     """The tile discarded, claimed, won on, or of which a kong is made; 0 for pass and piao."""
@@ -1120,7 +1122,7 @@ class ActRequest(_message.Message):
     """From the prompt; for `back` from TrusteeChanged."""
     @_builtins.property
     def action(self) -> Global___Action:
-        """One of the prompt's actions, equal in every field."""
+        """One of the prompt's actions, equal in every field; or `trustee` or `back` without other fields."""
 
     def __init__(
         self,
@@ -1706,7 +1708,9 @@ class PromptClosed(_message.Message):
     decision_id: _builtins.str
     """The prompt."""
     why: _builtins.str
-    """`answered`, `timed_out` or `withdrawn` (another seat's claim came first, or the hand ended)."""
+    """`answered`, `timed_out` or `withdrawn` (another seat's claim came first, the hand ended, or the
+    table plays for the seat now).
+    """
     @_builtins.property
     def action(self) -> Global___Action:
         """What was answered; unset unless `answered`."""
@@ -1744,7 +1748,7 @@ class TrusteeChanged(_message.Message):
     trustee: _builtins.bool
     """The table plays."""
     why: _builtins.str
-    """`timeouts`, `disconnected` or `back`."""
+    """`timeouts`, `disconnected`, `asked` or `back`."""
     decision_id: _builtins.str
     """To the seat itself, where the table plays for it: the decision to which `{kind: "back"}` is the
     answer. Otherwise empty.

@@ -147,12 +147,13 @@ class TableServiceServicer(object):
 
     def Act(self, request, context):
         """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
-        seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
-        the decision id of its TrusteeChanged.
+        prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
+        and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
+        not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
 
         NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
         prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-        prompt's, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
+        prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
         be stored; a repeat tells).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
