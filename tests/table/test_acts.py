@@ -194,7 +194,7 @@ async def test_replays_and_duplicates_of_every_call_change_nothing(service):
 
 
 async def test_acts_at_the_real_deadline_are_taken_or_late_and_what_is_told_agrees(service):
-    """A time-out's automatic action fired after the player's own: field/pitfalls.md."""
+    """A time-out's automatic action fired after the player's own."""
     rng = random.Random(4)
     message = request(hands=1)
     message.timing.turn_ms = message.timing.claim_ms = message.timing.before_deal_ms = 70

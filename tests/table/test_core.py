@@ -65,7 +65,7 @@ def test_the_first_hand_begins_without_those_who_do_not_come():
 
 
 def test_a_table_to_which_nobody_comes_plays_one_hand_and_closes():
-    """An empty table never ended: field/pitfalls.md, Tables and streams."""
+    """An empty table never ended."""
     drive = Drive.of(created(hands=8, stakes=[SILVER], holds=True))
     drive.play(passing)
     assert settled_hands(drive.events) == [1]
@@ -177,7 +177,7 @@ def test_what_is_not_offered_changes_nothing():
 
 
 def test_an_act_at_the_deadline_is_taken_or_late_and_never_both():
-    """An automatic action fired after the player's own: field/pitfalls.md, Tables and streams."""
+    """An automatic action fired after the player's own."""
     rng = random.Random(1)
     drive = playing(Timing(claim_window_ms=0, between_hands_ms=0), hands=1_000)
     taken = late = 0
@@ -391,7 +391,7 @@ def test_a_seat_that_nobody_attends_is_played_for_until_it_is_attended_again():
 
 
 def test_a_quick_reconnect_is_seen_by_nobody():
-    """The new session was thrown out when the old one timed out: field/pitfalls.md."""
+    """The new session was thrown out when the old one timed out."""
     drive = playing()
     dealer = drive.table.state.dealer
     for _ in range(3):

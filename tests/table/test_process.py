@@ -133,7 +133,7 @@ async def test_a_table_that_is_killed_in_the_middle_of_hands_goes_on(tmp_path):
 
 
 async def test_a_process_with_open_streams_stops_within_its_grace(tmp_path):
-    """A process with an open stream must still exit within its grace: field/pitfalls.md."""
+    """A process with an open stream must still exit within its grace."""
     async with process(tmp_path) as service:
         made = await service.stub("operator").CreateTable(request())
         table_id = made.table.table_id

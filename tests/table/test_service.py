@@ -311,7 +311,7 @@ async def test_the_record_of_a_hand_checks_against_its_commitment(service):
 
 
 async def test_no_two_tables_have_the_same_walls(service):
-    """The wall was predictable: field/pitfalls.md, Tables and streams."""
+    """The wall was predictable."""
     stub = service.stub("operator")
     tables = [(await stub.CreateTable(request(f"r{n}"))).table for n in range(3)]
     for table in tables:

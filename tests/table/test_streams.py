@@ -86,7 +86,7 @@ def test_nobody_goes_on_after_an_event_that_has_not_happened():
 
 
 def test_a_reader_that_falls_behind_is_ended_and_may_go_on_from_there():
-    """A slow spectator filled an unbounded queue: field/pitfalls.md, Tables and streams."""
+    """A slow spectator filled an unbounded queue."""
     drive = Drive.of(created())
     table = Feed()
     table.publish(drive.records)
@@ -156,7 +156,7 @@ async def test_a_stream_that_breaks_again_and_again_is_resumed_without_gap_or_re
 
 
 async def test_a_newer_stream_of_a_seat_closes_the_older_one(service):
-    """A quick reconnect threw out the new session when the old one timed out: pitfalls.md."""
+    """A quick reconnect threw out the new session when the old one timed out."""
     table_id = await make(service)
     older = await attended(service, table_id, "ann")
     newer = await attended(service, table_id, "ann")
@@ -303,7 +303,7 @@ async def test_a_share_in_the_shuffle_is_told_before_the_deal(service):
 
 
 async def test_a_reader_that_does_not_read_is_closed_and_may_resume(tmp_path):
-    """A slow spectator filled an unbounded queue: field/pitfalls.md, Tables and streams."""
+    """A slow spectator filled an unbounded queue."""
     async with world(tmp_path, most_behind_events=200) as service:
         table_id = await make(service, hands=6)
         # A small window that does not grow, so that what is not read soon holds up the sender.
@@ -364,7 +364,7 @@ async def come_and_go(service: World, table_id: str, times: int) -> None:
 
 
 async def test_viewers_that_vanish_leave_nothing_behind(service):
-    """Streams of vanished clients kept running (grpc/grpc#35881): field/pitfalls.md."""
+    """Streams of vanished clients kept running (grpc/grpc#35881)."""
     table_id = await make(service, hands=1000)
     streams = [await attended(service, table_id, name) for name in PLAYERS]
     for stream in streams:
