@@ -1,4 +1,4 @@
-"""Hundreds of hands of bots over the real services, each looked through from its record."""
+"""Two thousand hands of bots over the real services, each looked through from its record."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_suite.bots.crowd import Bank, make_bots
 from fangcheng_suite.verify import verify
 from fangcheng_suite.view import TableView
+from fangcheng_table.sqlite import SqliteJournal
+from fangcheng_table.state import TableState
 
 from .running import running
 
@@ -20,11 +22,11 @@ pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.timeout(3_600)]
 POOL = "kele-demo"
 HANDS_OF_A_TABLE = 8
 PLAYERS = 12
-ROUNDS = 17
-"""12 players at 4 a table, 17 times: 51 tables, 408 hands."""
+ROUNDS = 84
+"""12 players at 4 a table, 84 times: 252 tables, 2,016 hands."""
 
 
-async def test_hands_by_the_hundred_are_sound(tmp_path: Path) -> None:
+async def test_two_thousand_hands_are_sound(tmp_path: Path) -> None:
     with running(tmp_path, "--tables", "0") as suite:
         access = suite.access
         bank = Bank(access)
@@ -43,11 +45,13 @@ async def test_hands_by_the_hundred_are_sound(tmp_path: Path) -> None:
 
         assert len(tables) == PLAYERS * ROUNDS // 4
         wins = hands = 0
+        standings: dict[str, list[int]] = {}
         async with access.channel("table") as channel:
             stub = table_pb2_grpc.TableServiceStub(channel)
             for table_id in sorted(tables):
                 table = (await stub.GetTable(table_pb2.GetTableRequest(table_id=table_id))).table
                 assert table.closed_reason == "hands_played"
+                standings[table_id] = [seat.standing for seat in table.seats]
                 for number in range(1, HANDS_OF_A_TABLE + 1):
                     request = table_pb2.GetHandRecordRequest(table_id=table_id, hand_number=number)
                     record = (await stub.GetHandRecord(request)).record
@@ -64,6 +68,17 @@ async def test_hands_by_the_hundred_are_sound(tmp_path: Path) -> None:
         assert audit.settlements == hands
         assert not any(audit.sums.values())
         assert not any(audit.held.values())
+
+    # What the service told as it played is what its journal folds to.
+    journal = SqliteJournal(suite.state / "table.db")
+    try:
+        for table_id, told in standings.items():
+            records = await journal.read(table_id)
+            state = TableState.replay(record.event for record in records)
+            assert state.done
+            assert [seat.standing for seat in state.seats] == told
+    finally:
+        await journal.close()
 
 
 def sound(record: table_pb2.HandRecord) -> bool:
