@@ -15,8 +15,10 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
+from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.wallet.v1 import wallet_pb2 as wallet
 from fangcheng_kit import StartFailed
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand
@@ -331,6 +333,35 @@ async def test_while_no_evaluator_answers_nobody_is_asked_and_nobody_runs_out_of
             assert player.events[-1].table_closed.reason == "hands_played"
 
 
+def unreadable(answer: evaluation.AnalyzeBatchResponse) -> None:
+    answer.results[0].analysis.waits.add(tile=99)
+
+
+def of_an_unknown_meld(answer: evaluation.AnalyzeBatchResponse) -> None:
+    answer.results[0].analysis.kongs.add(tile=11, kind="a meld of tomorrow")
+
+
+def one_too_few(answer: evaluation.AnalyzeBatchResponse) -> None:
+    del answer.results[-1]
+
+
+@pytest.mark.parametrize("spoil", [unreadable, of_an_unknown_meld, one_too_few])
+async def test_an_answer_that_cannot_be_read_is_asked_for_again(service, spoil):
+    spoilt = []
+
+    def change(answer: evaluation.AnalyzeBatchResponse) -> None:
+        if len(spoilt) < 3:
+            spoilt.append(answer)
+            spoil(answer)
+
+    service.evaluator.switch.spoil = change
+    made = await service.stub("operator").CreateTable(request())
+    players = await asyncio.wait_for(play_all(service, made.table.table_id), 30)
+    assert players[0].events[-1].table_closed.reason == "hands_played"
+    assert service.value("fangcheng_table_evaluator_failures_total") >= 3
+    assert service.value("fangcheng_table_failures_total") == 0
+
+
 async def test_the_questions_of_many_tables_share_a_call(service):
     operator = service.stub("operator")
     made = [(await operator.CreateTable(request(f"r{n}"))).table.table_id for n in range(4)]
@@ -375,6 +406,20 @@ async def test_a_table_whose_settlement_is_refused_is_parked(service, code):
     await playing
     assert service.value("fangcheng_table_parked", kind="settle") == 0
     assert len(service.wallet.settled) == 2
+
+
+async def test_a_wallet_whose_answer_cannot_be_read_is_asked_again(service):
+    def change(answer: wallet.SettleResponse) -> None:
+        if len(service.wallet.settling.calls) == 1:
+            answer.settlement.transfers[0].transfer.to_party = 7
+
+    service.wallet.settling.spoil = change
+    made = await service.stub("operator").CreateTable(request(stakes=SILVER))
+    playing = asyncio.create_task(play_all(service, made.table.table_id))
+    await until(lambda: service.value("fangcheng_table_parked", kind="settle") == 1)
+    await asyncio.wait_for(playing, 30)
+    assert len(service.wallet.settled) == 1
+    assert service.value("fangcheng_table_failures_total") == 0
 
 
 async def test_a_settlement_that_waits_is_offered_again_after_a_restart(service):
