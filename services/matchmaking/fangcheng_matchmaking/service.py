@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import secrets
 import sqlite3
@@ -39,10 +40,11 @@ from .partners import Refused, Tables, Unanswered, Wallet
 from .pools import BadPools, load_pools
 from .settings import MatchmakingSettings
 from .sqlite import SqliteStore
-from .store import RequestReused, StoreError, UnknownTicket
+from .store import RequestReused, Store, StoreError, StoreUnavailable, UnknownTicket
 
 SERVICE = "fangcheng.matchmaking.v1.MatchmakingService"
 BOT_SCOPE = "bot"
+STORE_CHECK_SECONDS = 2.0
 
 
 class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
@@ -205,6 +207,17 @@ def _unavailable() -> Unavailable:
     )
 
 
+async def _watch(store: Store, kit: Kit) -> None:
+    """Keep health up to date."""
+    while True:
+        try:
+            await store.check()
+            kit.health(True)
+        except StoreUnavailable as error:
+            kit.health(False, f"the queues cannot be reached: {error.__cause__}")
+        await asyncio.sleep(STORE_CHECK_SECONDS)
+
+
 @asynccontextmanager
 async def open_service(
     settings: MatchmakingSettings, kit: Kit
@@ -229,7 +242,7 @@ async def open_service(
             keep_days=settings.keep_days,
         )
         await matchmaker.load()
-        async with running(matchmaker.run()):
+        async with running(matchmaker.run(), _watch(store, kit)):
             yield [
                 Servicer(
                     matchmaking_pb2_grpc.add_MatchmakingServiceServicer_to_server,
