@@ -81,7 +81,7 @@ async def test_a_quiet_stream_outlives_its_pings() -> None:
         yield b"still here"
 
     server = grpc.aio.server(options=faster(SERVER_OPTIONS))
-    handler = grpc.unary_stream_rpc_method_handler(quiet)
+    handler: Any = grpc.unary_stream_rpc_method_handler(quiet)
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler("fangcheng.test.Quiet", {"Watch": handler}),)
     )

@@ -71,6 +71,7 @@ async def test_everything_serves_and_ctrl_c_leaves_nothing(tmp_path: Path) -> No
         assert "The ledger is balanced." in audited.stdout
 
         assert suite.stop(signal.SIGINT) == 0
+        assert "stopping the services" in suite.said()
         assert suite.said().endswith("Stopped.\n")
         assert "Traceback" not in suite.said()
         assert not [pid for pid in pids if lives(pid)]

@@ -112,11 +112,13 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
         except AlreadyQueued as error:
             raise FailedPrecondition(
                 "ALREADY_QUEUED",
-                "The player is in a queue already.",
+                "The player is in a queue already; leave it first.",
                 metadata={"ticket_id": error.ticket.ticket_id, "pool_id": error.ticket.pool_id},
             ) from None
         except AlreadySeated as error:
-            raise _already_seated(error.table_id, "The player sits at a table.") from None
+            raise _already_seated(
+                error.table_id, f"The player sits at table {error.table_id}; attend or leave it."
+            ) from None
         except Refused as refused:
             raise FailedPrecondition(refused.problem.reason, refused.problem.message) from None
         except Unanswered:
@@ -225,9 +227,12 @@ async def open_service(
     """Opens the store, takes up what the process before has left, and matches until the end."""
     try:
         pools = load_pools(settings.pools)
-        store = await SqliteStore.open(settings.database)
-    except (BadPools, StoreError, sqlite3.Error) as error:
+    except BadPools as error:
         raise StartFailed(str(error)) from error
+    try:
+        store = await SqliteStore.open(settings.database)
+    except (StoreError, sqlite3.Error) as error:
+        raise StartFailed(f"{settings.database} cannot be used: {error}") from error
     try:
         matchmaker = Matchmaker(
             pools,

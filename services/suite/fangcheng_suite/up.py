@@ -57,14 +57,19 @@ async def up(
                     range(SEATS * tables, SEATS * tables + STANDBY), access, pace_seconds
                 )
                 _say_bots(console, tables)
-                async with asyncio.TaskGroup() as group:
-                    for bot in playing:
-                        group.create_task(keep_playing(bot, PRACTICE_POOL, bank, report=say))
-                    for bot in waiting:
-                        group.create_task(
-                            keep_playing(bot, PRACTICE_POOL, bank, standby=True, report=say)
-                        )
-                    group.create_task(_for_ever())
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        for bot in playing:
+                            group.create_task(keep_playing(bot, PRACTICE_POOL, bank, report=say))
+                        for bot in waiting:
+                            group.create_task(
+                                keep_playing(bot, PRACTICE_POOL, bank, standby=True, report=say)
+                            )
+                        group.create_task(_for_ever())
+                except asyncio.CancelledError:
+                    # It takes some seconds, which must not look like being stuck.
+                    say("stopping the services; Ctrl-C again ends them at once")
+                    raise
         finally:
             folder.forget()
 
