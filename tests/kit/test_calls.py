@@ -145,9 +145,23 @@ async def test_bytes_that_are_no_request_are_refused_as_malformed(running: Runni
 
 
 async def test_a_message_of_five_megabytes_is_refused_with_a_clear_status(
-    stub: Stub, echo: Echo
+    stub: Stub, echo: Echo, running: Running, eventually: Eventually
 ) -> None:
     problem = await refused(stub.Unary(EchoRequest(data=bytes(5_000_000))))
+    assert problem.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert problem.reason == "MESSAGE_TOO_LARGE"
+    assert problem.metadata["max_message_bytes"] == str(4 * 1024 * 1024)
+    assert int(problem.metadata["bytes"]) > 5_000_000
+    assert echo.calls == 0
+    await eventually(
+        lambda: counted(running, grpc_method="Unary", grpc_code="RESOURCE_EXHAUSTED") == 1
+    )
+
+
+async def test_a_message_that_grpc_itself_refuses_has_the_same_reason(
+    stub: Stub, echo: Echo
+) -> None:
+    problem = await refused(stub.Unary(EchoRequest(data=bytes(10_000_000))))
     assert problem.code is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert problem.reason == "MESSAGE_TOO_LARGE"
     assert echo.calls == 0
