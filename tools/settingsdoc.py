@@ -17,6 +17,21 @@ from fangcheng_kit.settings import reference
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "settings.md"
 SERVICES = ("evaluation", "table", "matchmaking", "wallet")
+# Read by the command and the rules, which have no settings of the kit: variable, default, meaning.
+BESIDES = (
+    (
+        "FANGCHENG_STATE",
+        "`~/.local/state/fangcheng`",
+        "State folder of the command `fangcheng`; its option `--state` wins.",
+    ),
+    (
+        "FANGCHENG_CACHE_DIR",
+        "`~/.cache/fangcheng`",
+        "Folder for tables and compiled code of the rules. What lies in it is run: "
+        "keep it from others.",
+    ),
+    ("FANGCHENG_INTERPRETED", "", "1: the rules run interpreted although numba is there."),
+)
 NOTE = "<!-- Generated from the services' settings.py by `make docs`; change it there. -->\n\n"
 
 
@@ -36,6 +51,8 @@ def settings_of(service: str) -> type[Settings]:
 def main(check: bool) -> None:
     """Write the page, or with ``check`` fail where it is not what would be written."""
     page = NOTE + reference({service: settings_of(service) for service in SERVICES})
+    page += "\n## Beside the services\n\n| variable | default | what it is |\n| --- | --- | --- |\n"
+    page += "".join(f"| `{name}` | {default} | {what} |\n" for name, default, what in BESIDES)
     if not check:
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page)

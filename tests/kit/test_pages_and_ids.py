@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 
 import pytest
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 
 from fangcheng_kit.errors import InvalidArgument
 from fangcheng_kit.ids import new_id
-from fangcheng_kit.pages import after, page_size, page_token
+from fangcheng_kit.pages import _digest, after, page_size, page_token
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
-@given(st.text(max_size=40), st.integers(), st.dictionaries(st.text(), st.text(), max_size=3))
+@given(st.text(max_size=40), INT64, st.dictionaries(st.text(), st.text(), max_size=3))
 def test_a_token_gives_back_the_keys_it_was_made_of(
     name: str, number: int, filters: dict[str, str]
 ) -> None:
@@ -40,6 +43,19 @@ def test_a_token_of_another_list_or_of_nobody_is_refused_with_the_field(token: s
     with pytest.raises(InvalidArgument) as caught:
         after(token, [str])
     assert (caught.value.reason, caught.value.field) == ("INVALID_PAGE_TOKEN", "page_token")
+
+
+@pytest.mark.parametrize("key", [2**63, -(2**63) - 1, 10**60, True, 1.0])
+def test_a_number_that_no_database_can_be_asked_for_is_no_key(key: int) -> None:
+    with pytest.raises(InvalidArgument):
+        after(page_token([key]), [int])
+
+
+def test_half_a_character_is_no_key() -> None:
+    body = '["' + _digest(None) + '","a\\ud800"]'
+    token = base64.urlsafe_b64encode(body.encode()).decode().rstrip("=")
+    with pytest.raises(InvalidArgument):
+        after(token, [str])
 
 
 @given(st.text(max_size=256))

@@ -105,3 +105,14 @@ async def test_the_service_does_not_start_with_bad_pools(tmp_path: Path) -> None
             pass
     with pytest.raises(BadPools, match="cannot be read"):
         load_pools(tmp_path / "none.yaml")
+
+
+async def test_a_database_that_cannot_be_used_ends_the_start_and_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "matchmaking.db"
+    path.write_text("no database" * 500, "utf-8")
+    settings = MatchmakingSettings(
+        dev_key="a development key of the tests, long enough", database=path
+    )
+    with pytest.raises(StartFailed, match=r"matchmaking\.db cannot be used: "):
+        async with serving("matchmaking", settings, open_service):
+            pass

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import urllib.request
 from collections.abc import Awaitable
+from contextlib import closing
 
 import grpc
 import grpc.aio
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
+from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc as pb_grpc
 from fangcheng.table.v1 import table_pb2
-from fangcheng_client import Problem, explain
+from fangcheng_client import Problem, connect, explain
 from fangcheng_kit.errors import NotFound, ResourceExhausted, Unavailable
-from tests.matchmaking.world import World, eventually, refused
+from fangcheng_kit.principal import mint_token
+from fangcheng_matchmaking import service
+from tests.matchmaking.world import KEY, Player, World, eventually, refused
 
 WAITING = pb.TICKET_STATE_WAITING
 MATCHED = pb.TICKET_STATE_MATCHED
@@ -216,6 +222,35 @@ async def test_without_wallet_or_tables_nobody_is_queued(world: World) -> None:
     told = await problem(player.join("silver"))
     assert (told.code, told.reason) == (grpc.StatusCode.UNAVAILABLE, "DEPENDENCY_UNAVAILABLE")
     assert not (await player.status()).HasField("ticket")
+
+
+async def test_a_database_that_fails_is_told_and_overcome(world: World) -> None:
+    running = world.running
+    assert running is not None
+    # Neither repeats calls nor leaves out a service that is not healthy.
+    plain = [("grpc.service_config", "{}")]
+    async with connect(
+        running.address, token=mint_token(KEY, "player:p0"), options=plain
+    ) as channel:
+        player = Player("p0", pb_grpc.MatchmakingServiceStub(channel))
+        health = health_pb2_grpc.HealthStub(channel)
+
+        async def is_told(status: health_pb2.HealthCheckResponse.ServingStatus.ValueType) -> bool:
+            request = health_pb2.HealthCheckRequest(service=service.SERVICE)
+            return (await health.Check(request)).status == status
+
+        ticket = await player.join("free")
+        with closing(sqlite3.connect(world.folder / "matchmaking.db")) as db:
+            db.execute("ALTER TABLE tickets RENAME TO lost")
+            for call in (lambda: player.join("free"), player.leave, player.status):
+                told = await problem(call())
+                assert told.code is grpc.StatusCode.UNAVAILABLE
+                assert told.reason == "QUEUE_UNAVAILABLE"
+            await eventually(lambda: is_told(health_pb2.HealthCheckResponse.NOT_SERVING))
+            db.execute("ALTER TABLE lost RENAME TO tickets")
+        await eventually(lambda: is_told(health_pb2.HealthCheckResponse.SERVING))
+        assert await player.join("free") == ticket
+        assert (await player.leave()).state == LEFT
 
 
 async def test_a_wallet_that_shows_no_balances_is_asked_for_holds_alone(world: World) -> None:

@@ -112,6 +112,13 @@ def test_other_tiles_are_no_hand(concealed: str, reason: str) -> None:
     assert (caught.value.reason, caught.value.field) == (reason, "concealed")
 
 
+def test_a_tile_that_no_hand_holds_is_named() -> None:
+    with pytest.raises(InvalidHand, match="no hand holds 3f"):
+        Hand(parse_tiles("123m123p123s112z3f"))
+    with pytest.raises(InvalidHand, match="no hand holds tile 42"):
+        Hand((*range(12), 42))
+
+
 def test_copies_in_melds_count() -> None:
     with pytest.raises(InvalidHand) as caught:
         parse_hand("1123m123p123s [111m]")

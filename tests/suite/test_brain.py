@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,9 @@ def brain(seed: int = 1, piao_share: float = 0.0) -> Brain:
     return Brain(Arena(KELE, chance).analyse, chance, piao_share)
 
 
-def view(hand: str, melds: list[rules_pb2.Meld] | None = None, **own: object) -> TableView:
+def view(hand: str, melds: list[rules_pb2.Meld] | None = None, **own: Any) -> TableView:
     seats = [SeatView(concealed=[0] * 13) for _ in range(4)]
-    seats[0] = SeatView(concealed=parse(hand), melds=melds or [], **own)  # type: ignore[arg-type]
+    seats[0] = SeatView(concealed=parse(hand), melds=melds or [], **own)
     return TableView(rules=rules_pb2.RuleSetChoice(id=KELE.id), own_seat=0, seats=seats)
 
 
@@ -50,9 +51,9 @@ def pong(tile: str) -> rules_pb2.Meld:
     return rules_pb2.Meld(kind="pong", tiles=parse(tile) * 3)
 
 
-async def turn(hand: str, actions: list[table_pb2.Action], **own: object) -> table_pb2.Action:
+async def turn(hand: str, actions: list[table_pb2.Action], **own: Any) -> table_pb2.Action:
     prompt = table_pb2.Prompt(decision_id="1", kind="turn", actions=actions)
-    return await brain().choose(view(hand, **own), prompt)  # type: ignore[arg-type]
+    return await brain().choose(view(hand, **own), prompt)
 
 
 async def test_a_win_is_always_taken() -> None:

@@ -5,26 +5,30 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 import jwt
 import pytest
 import typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS
-from fangcheng_suite.cli import app
+from fangcheng_suite.commands import app
 from fangcheng_suite.state import Address, StateFolder, SuiteFile
+
+Run = Callable[..., Result]
 
 KEY = "a development key of the tests, 40 chars"
 
 
 def commands() -> dict[str, click.Command]:
-    root = typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
     found: dict[str, click.Command] = {}
-    for name, command in root.commands.items():  # type: ignore[attr-defined]
+    for name, command in root.commands.items():
         if hasattr(command, "commands"):
             found |= {f"{name} {sub}": one for sub, one in command.commands.items()}
         else:
@@ -33,7 +37,7 @@ def commands() -> dict[str, click.Command]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the command with a state folder of its own."""
     monkeypatch.setenv("FANGCHENG_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("NO_COLOR", "1")
@@ -89,30 +93,30 @@ def test_every_option_is_explained(name: str) -> None:
         assert getattr(parameter, "help", None), parameter.name
 
 
-def test_evaluate_tells_a_win(run) -> None:  # type: ignore[no-untyped-def]
+def test_evaluate_tells_a_win(run: Run) -> None:
     ended = run("evaluate", "123m456p77s999m", "--melds", "pong 555z")
     assert ended.exit_code == 0, ended.output
     assert "A win." in ended.output
     assert "│白│白│白│" in ended.output
 
 
-def test_evaluate_names_the_fan_in_chinese_and_english(run) -> None:  # type: ignore[no-untyped-def]
+def test_evaluate_names_the_fan_in_chinese_and_english(run: Run) -> None:
     ended = run("evaluate", "11112345678999m")
     assert "清一色 full flush 3" in ended.output
     assert "5 fan by the hand alone" in ended.output
 
 
-def test_evaluate_tells_the_waits_of_thirteen_tiles(run) -> None:  # type: ignore[no-untyped-def]
+def test_evaluate_tells_the_waits_of_thirteen_tiles(run: Run) -> None:
     ended = run("evaluate", "123m456p77s99m [555z]")
     assert re.search(r"waits on +9万.* 7条", ended.output)
 
 
-def test_evaluate_tells_the_best_discard(run) -> None:  # type: ignore[no-untyped-def]
+def test_evaluate_tells_the_best_discard(run: Run) -> None:
     ended = run("evaluate", "123456m99p78s3z", "--melds", "pong 777z")
     assert re.search(r"discard +西  then waits on 6条.* 9条", ended.output)
 
 
-def test_evaluate_tells_how_far_away_a_hand_is(run) -> None:  # type: ignore[no-untyped-def]
+def test_evaluate_tells_how_far_away_a_hand_is(run: Run) -> None:
     ended = run("evaluate", "147m258p369s12345z")
     assert "6 tiles away from ready" in ended.output
 
@@ -135,7 +139,7 @@ def test_evaluate_tells_how_far_away_a_hand_is(run) -> None:  # type: ignore[no-
     ],
 )
 def test_what_is_wrong_with_a_hand_is_said_in_a_line(
-    run,  # type: ignore[no-untyped-def]
+    run: Run,
     words: list[str],
     said: str,
     hint: str,
@@ -148,7 +152,7 @@ def test_what_is_wrong_with_a_hand_is_said_in_a_line(
     assert "Traceback" not in ended.output
 
 
-def test_rules_lists_every_rule_set(run) -> None:  # type: ignore[no-untyped-def]
+def test_rules_lists_every_rule_set(run: Run) -> None:
     ended = run("rules")
     assert ended.exit_code == 0
     for rules in RULE_SETS:
@@ -156,7 +160,7 @@ def test_rules_lists_every_rule_set(run) -> None:  # type: ignore[no-untyped-def
 
 
 @pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
-def test_rules_tells_the_whole_catalogue_of_one(run, rules: RuleSet) -> None:  # type: ignore[no-untyped-def]
+def test_rules_tells_the_whole_catalogue_of_one(run: Run, rules: RuleSet) -> None:
     ended = run("rules", rules.id)
     assert ended.exit_code == 0
     assert f"{rules.id}, revision {rules.revision}" in ended.stdout
@@ -171,14 +175,14 @@ def test_rules_tells_the_whole_catalogue_of_one(run, rules: RuleSet) -> None:  #
         assert title.name_en in rows[title.name_zh]
 
 
-def test_rules_names_those_there_are_for_one_there_is_not(run) -> None:  # type: ignore[no-untyped-def]
+def test_rules_names_those_there_are_for_one_there_is_not(run: Run) -> None:
     ended = run("rules", "riichi")
     assert ended.exit_code == 1
     assert "there is no rule set riichi" in ended.stderr
     assert "shandong" in ended.stderr
 
 
-def test_a_token_names_its_subject(run, suite: SuiteFile) -> None:  # type: ignore[no-untyped-def]
+def test_a_token_names_its_subject(run: Run, suite: SuiteFile) -> None:
     ended = run("token", "player:ming", "--scope", "bot", "--scope", "act_as", "--ttl", "60")
     claims = jwt.decode(ended.output.strip(), KEY, algorithms=["HS256"])
     assert claims["sub"] == "player:ming"
@@ -186,7 +190,7 @@ def test_a_token_names_its_subject(run, suite: SuiteFile) -> None:  # type: igno
     assert 55 < claims["exp"] - claims["iat"] < 65
 
 
-def test_a_token_for_nobody_is_refused(run, suite: SuiteFile) -> None:  # type: ignore[no-untyped-def]
+def test_a_token_for_nobody_is_refused(run: Run, suite: SuiteFile) -> None:
     ended = run("token", "ming")
     assert ended.exit_code == 1
     assert "player:<id>" in ended.output
@@ -196,21 +200,21 @@ def test_a_token_for_nobody_is_refused(run, suite: SuiteFile) -> None:  # type: 
     "words",
     [["token", "operator"], ["tables"], ["watch"], ["ledger", "audit"], ["verify", "t", "1"]],
 )
-def test_without_a_suite_each_command_says_how_to_start_it(run, words: list[str]) -> None:  # type: ignore[no-untyped-def]
+def test_without_a_suite_each_command_says_how_to_start_it(run: Run, words: list[str]) -> None:
     ended = run(*words)
     assert ended.exit_code == 1
     assert "no suite runs" in ended.output
     assert "fangcheng up" in ended.output
 
 
-def test_a_service_that_cannot_be_reached_is_told(run, suite: SuiteFile) -> None:  # type: ignore[no-untyped-def]
+def test_a_service_that_cannot_be_reached_is_told(run: Run, suite: SuiteFile) -> None:
     ended = run("ledger", "audit")
     assert ended.exit_code == 1
     assert "cannot be reached" in ended.output
     assert "Traceback" not in ended.output
 
 
-def test_simulate_tells_how_hands_ended(run) -> None:  # type: ignore[no-untyped-def]
+def test_simulate_tells_how_hands_ended(run: Run) -> None:
     ended = run("simulate", "12", "--seed", "3")
     assert ended.exit_code == 0, ended.output
     assert "12 hands of 科乐白山麻将, seed 3" in ended.output
@@ -218,7 +222,7 @@ def test_simulate_tells_how_hands_ended(run) -> None:  # type: ignore[no-untyped
     assert sum(map(int, counts)) == 12
 
 
-def test_a_taken_port_is_told_before_anything_starts(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_taken_port_is_told_before_anything_starts(run: Run, tmp_path: Path) -> None:
     import socket
 
     with socket.socket() as taken:
@@ -231,7 +235,7 @@ def test_a_taken_port_is_told_before_anything_starts(run, tmp_path: Path) -> Non
     assert not list((tmp_path / "state" / "logs").glob("*.log"))
 
 
-def test_a_state_folder_in_use_is_told(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_state_folder_in_use_is_told(run: Run, tmp_path: Path) -> None:
     with StateFolder(tmp_path / "state").claimed():
         ended = run("up", "--port", "0")
     assert ended.exit_code == 1

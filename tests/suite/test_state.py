@@ -74,6 +74,12 @@ def test_without_a_suite_one_is_told_how_to_start_it(tmp_path: Path) -> None:
     assert "fangcheng up" in caught.value.hint
 
 
+def test_below_a_file_there_is_no_suite(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotRunning):
+        StateFolder(tmp_path / "file" / "state").read()
+
+
 def test_a_suite_that_was_killed_does_not_run(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fangcheng.rules.v1 import rules_pb2
@@ -12,8 +14,8 @@ from fangcheng_suite.view import TableView, shown_name
 HANDS = ("123456789m1122z", "?????????????", "?????????????", "?????????????")
 
 
-def told(view: TableView, **kinds: object) -> None:
-    view.apply(table_pb2.TableEvent(number=view.last_number + 1, **kinds))  # type: ignore[arg-type]
+def told(view: TableView, **kinds: Any) -> None:
+    view.apply(table_pb2.TableEvent(number=view.last_number + 1, **kinds))
 
 
 def seated(own: int | None = 0, hands: tuple[str, ...] = HANDS, dealer: int = 1) -> TableView:

@@ -19,7 +19,7 @@ from fangcheng_suite.view import TableView
 
 from .running import Running
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 POOL = "baishan_kele-demo"
 HANDS = 8

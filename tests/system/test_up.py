@@ -9,15 +9,17 @@ import socket
 import urllib.request
 from pathlib import Path
 
+import grpc
 import pytest
 
 from fangcheng.table.v1 import table_pb2, table_pb2_grpc
-from fangcheng_client import watch
+from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_client import connect, explain, watch
 from fangcheng_suite.view import TableView
 
 from .running import Running, fangcheng, lives, running, until
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 
 async def watched(suite: Running, table_id: str, enough: str) -> TableView:
@@ -69,6 +71,7 @@ async def test_everything_serves_and_ctrl_c_leaves_nothing(tmp_path: Path) -> No
         assert "The ledger is balanced." in audited.stdout
 
         assert suite.stop(signal.SIGINT) == 0
+        assert "stopping the services" in suite.said()
         assert suite.said().endswith("Stopped.\n")
         assert "Traceback" not in suite.said()
         assert not [pid for pid in pids if lives(pid)]
@@ -145,12 +148,18 @@ def test_a_service_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) ->
     assert not (state / "suite.json").exists()
 
 
-def test_a_token_of_the_suite_is_taken_by_its_services(quiet_suite: Running) -> None:
-    made = quiet_suite.fangcheng("token", "player:ming", "--ttl", "60")
-    assert made.returncode == 0
-    assert made.stdout.count(".") == 2
-    mode = (quiet_suite.state / "suite.json").stat().st_mode
-    assert mode & 0o077 == 0
+async def test_a_token_of_the_suite_is_taken_by_its_services(quiet_suite: Running) -> None:
+    made = quiet_suite.fangcheng("token", "player:nobody", "--ttl", "60")
+    assert made.returncode == 0, made.stderr
+    target = quiet_suite.suite.target("wallet")
+    for token, reason in ((made.stdout.strip(), "UNKNOWN_WALLET"), ("x.y.z", "TOKEN_INVALID")):
+        async with connect(target, token) as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await wallet_pb2_grpc.WalletServiceStub(channel).GetBalances(
+                    wallet_pb2.GetBalancesRequest()
+                )
+        assert explain(caught.value).reason == reason
+    assert quiet_suite.state.joinpath("suite.json").stat().st_mode & 0o077 == 0
 
 
 def _free_block() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,6 +31,8 @@ class Switch:
     def __init__(self) -> None:
         self.code: grpc.StatusCode | None = None
         self.calls: list[Any] = []
+        self.spoil: Callable[[Any], None] = lambda answer: None
+        """What is done to an answer before it is given."""
 
     async def check(self, request: Any, context: Context) -> None:
         self.calls.append(request)
@@ -52,11 +54,13 @@ class FakeEvaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
 
     async def AnalyzeBatch(self, request: Any, context: Context) -> Any:
         await self.switch.check(request, context)
-        return evaluation.AnalyzeBatchResponse(
+        answer = evaluation.AnalyzeBatchResponse(
             results=[
                 evaluation.AnalyzeResult(analysis=self._analyze(one)) for one in request.requests
             ]
         )
+        self.switch.spoil(answer)
+        return answer
 
     async def ScoreBatch(self, request: Any, context: Context) -> Any:
         await self.switch.check(request, context)
@@ -173,7 +177,9 @@ class FakeWallet(wallet_pb2_grpc.SettlementServiceServicer):
                 for transfer in request.transfers
             ],
         )
-        return wallet.SettleResponse(settlement=settlement, replayed=replayed)
+        answer = wallet.SettleResponse(settlement=settlement, replayed=replayed)
+        self.settling.spoil(answer)
+        return answer
 
     async def ReleaseHolds(self, request: wallet.ReleaseHoldsRequest, context: Context) -> Any:
         await self.releasing.check(request, context)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fangcheng_rules.actions import Action, AnalyzeQuestion, Prompt
-from fangcheng_rules.analysis import analyze
+from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
 from fangcheng_table import codec
@@ -24,6 +24,11 @@ from fangcheng_table.events import (
 from fangcheng_table.ids import prompt_id
 from fangcheng_table.settlement import Settlement
 from fangcheng_table.store import Record
+
+SILVER = Stake("silver", "", 10)
+POINTS = Stake("points", "kele/2026", 1)
+SLOW = Timing(claim_window_ms=1_000, between_hands_ms=5_000)
+NO_PIAO = {"piao": False}
 
 PLAYERS = ("ann", "bob", "cat", "dan")
 RULE_SET = "baishan_kele"
@@ -62,6 +67,11 @@ def created(
         root=root,
         commitment=chain_of(root, hands).commitment,
     )
+
+
+def told(analysis: Analysis) -> Analysis:
+    """An analysis as a table is told it: nothing by which no hand is played."""
+    return replace(analysis, readings=(), items=())
 
 
 def passing(seat: int, prompt: Prompt) -> Action | None:
@@ -109,7 +119,7 @@ class Drive:
         told = self.table.take()
         for event in told:
             stored = codec.decode(codec.encode(event))
-            assert stored == event
+            assert stored == event, (stored, event)
             self.records.append(Record(len(self.records) + 1, self.now_ms, stored))
         self.table.arm(self.now_ms)
         return told
@@ -131,8 +141,10 @@ class Drive:
             rules = rule_set(state.created.rule_set)
             for question in self.table.questions():
                 if isinstance(question, AnalyzeQuestion):
-                    value = analyze(
-                        rules, state.created.options, question.hand, flowers=question.flowers
+                    value = told(
+                        analyze(
+                            rules, state.created.options, question.hand, flowers=question.flowers
+                        )
                     )
                     self.table.answer(state.hand_number, question.number, value)
                 else:
@@ -216,3 +228,41 @@ def paid(settlement: Settlement) -> tuple[Payment, ...]:
 
 def settled_hands(events: Sequence[Event]) -> list[int]:
     return [event.hand_number for event in events if isinstance(event, HandSettled)]
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [type(event).__name__ for event in events]
+
+
+def of(kind: type, events: list[Event]) -> list:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def playing(timing: Timing = SLOW, *, hands: int = 1, **more: object) -> Drive:
+    """A table where the dealer has been asked for its first discard."""
+    drive = Drive.of(created(timing=timing, hands=hands, options=NO_PIAO, **more))
+    drive.attend(0, 1, 2, 3)
+    assert drive.prompt(drive.table.state.dealer) is not None
+    return drive
+
+
+def first_discard(drive: Drive) -> list[Event]:
+    """The dealer discards something that nobody can claim."""
+    dealer = drive.table.state.dealer
+    hand, prompt = drive.table.state.in_play, drive.prompt(dealer)
+    assert hand is not None
+    assert prompt is not None
+    for action in prompt.actions:
+        others = [hand.seats[(dealer + step) % 4].concealed for step in (1, 2, 3)]
+        near = {action.tile + step for step in (-2, -1, 1, 2)} if action.tile < 27 else set()
+        if any(other.count(action.tile) >= 2 for other in others) or near & set(others[0]):
+            continue
+        return drive.act(dealer, action)
+    raise AssertionError("every discard can be claimed")
+
+
+def away(drive: Drive, *seats: int) -> None:
+    for seat in seats:
+        drive.table.detach(seat)
+    drive.settle()
+    drive.pass_time(2_000)

@@ -15,8 +15,10 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
+from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.wallet.v1 import wallet_pb2 as wallet
 from fangcheng_kit import StartFailed
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand
@@ -34,7 +36,7 @@ from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
 from fangcheng_table.store import JournalError, NewTable, Record
 
-from .tables import created, paid
+from .tables import created, paid, told
 from .world import PLAYERS, World, play_all, request, simple, timeless, until, world
 
 SILVER = [wire.Stake(currency="silver", per_unit=10)]
@@ -65,7 +67,7 @@ class NearEvaluator:
 
     async def analyze(self, choice: rules.RuleSetChoice, hand: Hand) -> Analysis:
         known = rule_set(choice.id)
-        return analyze(known, known.complete(options_from_wire(choice.options)), hand)
+        return told(analyze(known, known.complete(options_from_wire(choice.options)), hand))
 
     async def score(self, choice: rules.RuleSetChoice, hand: FinishedHand) -> Score:
         known = rule_set(choice.id)
@@ -126,12 +128,12 @@ async def stage(path: Path, **faults: Any) -> AsyncIterator[Stage]:
 
 async def play_seat(table: LiveTable, seat: int, seen: list[wire.TableEvent]) -> None:
     """Plays a seat to the end of the table; tries again where the journal did not store."""
-    waiter = Waiter()
+    waiter = Waiter(60)
     reader: Reader = table.attend(seat, 0, b"", waiter.wake)
     while not reader.at_end:
         event = reader.next(100_000)
         if event is None:
-            await waiter.wait(5)
+            await waiter.wait()
             continue
         seen.append(event)
         while event.HasField("prompt"):
@@ -199,7 +201,7 @@ async def test_nothing_is_shown_before_it_is_stored(tmp_path):
             await append(table_id, records, **more)
 
         it.journal.append = held  # type: ignore[method-assign]  # a disk that takes its time
-        waiter = Waiter()
+        waiter = Waiter(60)
         running = asyncio.create_task(table.run())
         reader = table.attend(0, 0, b"", waiter.wake)
         assert reader.next(9) is not None  # the table itself
@@ -222,13 +224,13 @@ async def test_an_act_that_was_not_stored_has_not_happened(tmp_path):
     async with stage(tmp_path) as it:
         table = await it.open()
         running = asyncio.create_task(table.run())
-        waiter = Waiter()
+        waiter = Waiter(60)
         readers = [table.attend(seat, 0, b"", waiter.wake) for seat in range(4)]
         prompt = None
         while prompt is None:
             event = readers[0].next(100)
             if event is None:
-                await waiter.wait(5)
+                await waiter.wait()
             elif event.HasField("prompt"):
                 prompt = event.prompt
         it.journal.often = 1.0
@@ -331,6 +333,35 @@ async def test_while_no_evaluator_answers_nobody_is_asked_and_nobody_runs_out_of
             assert player.events[-1].table_closed.reason == "hands_played"
 
 
+def unreadable(answer: evaluation.AnalyzeBatchResponse) -> None:
+    answer.results[0].analysis.waits.add(tile=99)
+
+
+def of_an_unknown_meld(answer: evaluation.AnalyzeBatchResponse) -> None:
+    answer.results[0].analysis.kongs.add(tile=11, kind="a meld of tomorrow")
+
+
+def one_too_few(answer: evaluation.AnalyzeBatchResponse) -> None:
+    del answer.results[-1]
+
+
+@pytest.mark.parametrize("spoil", [unreadable, of_an_unknown_meld, one_too_few])
+async def test_an_answer_that_cannot_be_read_is_asked_for_again(service, spoil):
+    spoilt = []
+
+    def change(answer: evaluation.AnalyzeBatchResponse) -> None:
+        if len(spoilt) < 3:
+            spoilt.append(answer)
+            spoil(answer)
+
+    service.evaluator.switch.spoil = change
+    made = await service.stub("operator").CreateTable(request())
+    players = await asyncio.wait_for(play_all(service, made.table.table_id), 30)
+    assert players[0].events[-1].table_closed.reason == "hands_played"
+    assert service.value("fangcheng_table_evaluator_failures_total") >= 3
+    assert service.value("fangcheng_table_failures_total") == 0
+
+
 async def test_the_questions_of_many_tables_share_a_call(service):
     operator = service.stub("operator")
     made = [(await operator.CreateTable(request(f"r{n}"))).table.table_id for n in range(4)]
@@ -375,6 +406,20 @@ async def test_a_table_whose_settlement_is_refused_is_parked(service, code):
     await playing
     assert service.value("fangcheng_table_parked", kind="settle") == 0
     assert len(service.wallet.settled) == 2
+
+
+async def test_a_wallet_whose_answer_cannot_be_read_is_asked_again(service):
+    def change(answer: wallet.SettleResponse) -> None:
+        if len(service.wallet.settling.calls) == 1:
+            answer.settlement.transfers[0].transfer.to_party = 7
+
+    service.wallet.settling.spoil = change
+    made = await service.stub("operator").CreateTable(request(stakes=SILVER))
+    playing = asyncio.create_task(play_all(service, made.table.table_id))
+    await until(lambda: service.value("fangcheng_table_parked", kind="settle") == 1)
+    await asyncio.wait_for(playing, 30)
+    assert len(service.wallet.settled) == 1
+    assert service.value("fangcheng_table_failures_total") == 0
 
 
 async def test_a_settlement_that_waits_is_offered_again_after_a_restart(service):

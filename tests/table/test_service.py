@@ -11,31 +11,23 @@ import pytest
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
-from fangcheng_client import explain
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.tiles import code, from_code
 from fangcheng_rules.wall import derive, follows
 
-from .world import PLAYERS, Player, World, play_all, request, simple, timeless, until, world
+from .world import (
+    PLAYERS,
+    first_prompt,
+    play_all,
+    refused,
+    request,
+    timeless,
+    until,
+    until_attended,
+    world,
+)
 
 MATCHMAKING = "service:matchmaking"
-
-
-async def refused(call: Any) -> tuple[str, str, str]:
-    """Status, reason and field with which a call was refused."""
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await call
-    problem = explain(caught.value)
-    return caught.value.code().name, problem.reason, problem.field
-
-
-async def first_prompt(world: World, table_id: str, name: str) -> tuple[Any, wire.Prompt]:
-    """The stream of a player, read up to its first prompt."""
-    call = world.player(name).Attend(wire.AttendRequest(table_id=table_id))
-    async for message in call:
-        if message.event.HasField("prompt"):
-            return call, message.event.prompt
-    raise AssertionError("no prompt came")
 
 
 # CreateTable.
@@ -319,7 +311,7 @@ async def test_the_record_of_a_hand_checks_against_its_commitment(service):
 
 
 async def test_no_two_tables_have_the_same_walls(service):
-    """The wall was predictable: field/pitfalls.md, Tables and streams."""
+    """The wall was predictable."""
     stub = service.stub("operator")
     tables = [(await stub.CreateTable(request(f"r{n}"))).table for n in range(3)]
     for table in tables:
@@ -399,185 +391,6 @@ async def test_an_unknown_table_is_told_so_by_every_call(service):
         operator.GetHandRecord(wire.GetHandRecordRequest(table_id="t", hand_number=1)),
     ):
         assert await refused(call) == ("NOT_FOUND", "UNKNOWN_TABLE", "table_id")
-
-
-# Act.
-
-
-async def test_acts_that_cannot_be_taken_change_nothing(service):
-    made = await service.stub("operator").CreateTable(request())
-    table_id = made.table.table_id
-    for name in PLAYERS[1:]:
-        await until_attended(service, table_id, name)
-    call, prompt = await first_prompt(service, table_id, "ann")
-    assert prompt.kind == "before_deal"
-    assert 0 < prompt.ms_left <= 10_000
-    stub = service.player("ann")
-
-    def act(decision_id: str, **action: Any) -> Any:
-        return stub.Act(
-            wire.ActRequest(
-                table_id=table_id, decision_id=decision_id, action=wire.Action(**action)
-            )
-        )
-
-    this = prompt.decision_id
-    stale = ("FAILED_PRECONDITION", "STALE_DECISION", "decision_id")
-    not_offered = ("FAILED_PRECONDITION", "NOT_OFFERED", "action")
-    assert await refused(act("1-2", kind="piao", amount=5)) == stale
-    assert await refused(act("9-1", kind="piao", amount=5)) == stale
-    assert await refused(act("nonsense", kind="piao", amount=5)) == stale
-    assert await refused(act("back-1", kind="back")) == stale
-    assert await refused(act(this, kind="piao", amount=-5)) == not_offered
-    assert await refused(act(this, kind="piao", amount=7)) == not_offered
-    assert await refused(act(this, kind="discard", tile=11)) == not_offered
-    assert await refused(act(this, kind="conjure")) == not_offered
-    assert await refused(act(this, kind="discard", tile=10)) == (*not_offered[:2], "action.tile")
-    assert await refused(act(this, kind="chi", tile=11, tiles=[12, 40])) == (
-        *not_offered[:2],
-        "action.tiles",
-    )
-    assert await refused(act(this, kind="kong", tile=11, meld="big")) == (
-        *not_offered[:2],
-        "action.meld",
-    )
-    assert await refused(act(this, kind="back")) == (*not_offered[:2], "action.kind")
-    assert (await refused(act("", kind="pass")))[:2] == ("INVALID_ARGUMENT", "INVALID_REQUEST")
-    # The prompt is as open as before, and takes its answer once.
-    assert not (await act(this, kind="piao", amount=5)).replayed
-    assert (await act(this, kind="piao", amount=5)).replayed
-    assert await refused(act(this, kind="piao", amount=10)) == stale
-    call.cancel()
-
-
-async def until_attended(service: World, table_id: str, name: str) -> Any:
-    """A stream of a player that is read by nobody; told by the table as connected."""
-    call = service.player(name).Attend(wire.AttendRequest(table_id=table_id))
-    await call.read()
-    return call
-
-
-async def until_begun(service: World, table_id: str) -> None:
-    """Wait for the first hand."""
-    async for message in service.player("eve").Watch(wire.WatchRequest(table_id=table_id)):
-        if message.event.HasField("hand_started"):
-            return
-
-
-async def test_fifty_equal_acts_at_once_are_one(service):
-    """A client that repeats its calls changes nothing but what the first did."""
-    made = await service.stub("operator").CreateTable(request())
-    table_id = made.table.table_id
-    streams = [await until_attended(service, table_id, name) for name in PLAYERS[1:]]
-    call, prompt = await first_prompt(service, table_id, "ann")
-    stub = service.player("ann")
-    act = wire.ActRequest(
-        table_id=table_id,
-        decision_id=prompt.decision_id,
-        action=wire.Action(kind="piao", amount=10),
-    )
-    answers = await asyncio.gather(*(stub.Act(act) for _ in range(50)))
-    assert sum(not answer.replayed for answer in answers) == 1
-    closed = []
-    async for message in call:
-        if message.event.HasField("prompt_closed"):
-            closed.append(message.event.prompt_closed)
-            break
-    assert closed[0].why == "answered"
-    for stream in (*streams, call):
-        stream.cancel()
-
-
-async def test_an_answer_is_known_again_however_long_ago_it_was_given(service):
-    made = await service.stub("operator").CreateTable(request(hands=2))
-    table_id = made.table.table_id
-    players = await play_all(service, table_id)
-    answered = [
-        event.prompt_closed for event in players[0].events if event.prompt_closed.why == "answered"
-    ]
-    assert len(answered) > 20
-    stub = service.player("ann")
-    for closed in answered[::9]:
-        act = wire.ActRequest(
-            table_id=table_id, decision_id=closed.decision_id, action=closed.action
-        )
-        assert (await stub.Act(act)).replayed
-        act.action.amount += 1
-        assert (await refused(stub.Act(act)))[1] == "STALE_DECISION"
-
-
-async def test_replays_and_duplicates_of_every_call_change_nothing(service):
-    """Whatever of its calls a client repeats, now or later: only the first one does something."""
-    stub = service.stub("operator")
-    made = await stub.CreateTable(request(hands=1))
-    table_id = made.table.table_id
-
-    class Twice(Player):
-        """Sends every act twice, and the last three once more."""
-
-        async def play(self, table_id: str) -> None:
-            sent: list[wire.ActRequest] = []
-            stub = service.player(self._name)
-            async for message in stub.Attend(wire.AttendRequest(table_id=table_id)):
-                self.events.append(message.event)
-                if not message.event.HasField("prompt"):
-                    continue
-                act = wire.ActRequest(
-                    table_id=table_id,
-                    decision_id=message.event.prompt.decision_id,
-                    action=simple(message.event.prompt),
-                )
-                old = [stub.Act(earlier) for earlier in reversed(sent[-3:])]
-                assert not (await stub.Act(act)).replayed
-                for call in (stub.Act(act), *old):
-                    assert (await call).replayed
-                sent.append(act)
-
-    players = [Twice(service, name) for name in PLAYERS]
-    async with asyncio.TaskGroup() as group:
-        for player in players:
-            group.create_task(player.play(table_id))
-    for player in players:
-        shown = [e.prompt.decision_id for e in player.events if e.HasField("prompt")]
-        closed = [e.prompt_closed for e in player.events if e.HasField("prompt_closed")]
-        assert [c.decision_id for c in closed] == shown
-    assert (await stub.CreateTable(request(hands=1))).replayed
-
-
-# LeaveTable.
-
-
-async def test_leaving_twice_is_leaving_once(service):
-    made = await service.stub("operator").CreateTable(request(hands=9))
-    table_id = made.table.table_id
-    streams = [await until_attended(service, table_id, name) for name in PLAYERS]
-    await until_begun(service, table_id)
-    stub = service.player("bob")
-    after = wire.LeaveTableRequest(table_id=table_id, mode=wire.LEAVE_MODE_AFTER_HAND)
-    for _ in range(2):
-        answer = await stub.LeaveTable(after)
-        assert [seat.leaving for seat in answer.table.seats] == [False, True, False, False]
-    now = wire.LeaveTableRequest(table_id=table_id, mode=wire.LEAVE_MODE_NOW)
-    await asyncio.gather(*(stub.LeaveTable(now) for _ in range(10)))
-    events = [
-        m.event async for m in service.player("ann").Attend(wire.AttendRequest(table_id=table_id))
-    ]
-    (ended,) = [event.hand_ended for event in events if event.HasField("hand_ended")]
-    assert ended.hand.escape.seat == 1
-    assert list(ended.net) == [0, -100, 0, 0]
-    assert events[-1].table_closed.reason == "escape"
-    assert (await stub.LeaveTable(now)).table.closed_reason == "escape"
-    for stream in streams:
-        stream.cancel()
-
-
-async def test_how_one_leaves_must_be_said(service):
-    made = await service.stub("operator").CreateTable(request())
-    leave = wire.LeaveTableRequest(table_id=made.table.table_id)
-    assert (await refused(service.player("ann").LeaveTable(leave)))[:2] == (
-        "INVALID_ARGUMENT",
-        "INVALID_REQUEST",
-    )
 
 
 # GetHandRecord.

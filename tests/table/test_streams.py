@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,7 +16,8 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import explain
 from fangcheng_table.errors import AttendedElsewhere, InvalidNumber, ReaderTooSlow
-from fangcheng_table.feed import Feed
+from fangcheng_table.feed import Feed, Waiter
+from fangcheng_table.many import ManySeats
 from fangcheng_table.views import SPECTATORS
 
 from .tables import Drive, at_random, created
@@ -84,7 +86,7 @@ def test_nobody_goes_on_after_an_event_that_has_not_happened():
 
 
 def test_a_reader_that_falls_behind_is_ended_and_may_go_on_from_there():
-    """A slow spectator filled an unbounded queue: field/pitfalls.md, Tables and streams."""
+    """A slow spectator filled an unbounded queue."""
     drive = Drive.of(created())
     table = Feed()
     table.publish(drive.records)
@@ -154,7 +156,7 @@ async def test_a_stream_that_breaks_again_and_again_is_resumed_without_gap_or_re
 
 
 async def test_a_newer_stream_of_a_seat_closes_the_older_one(service):
-    """A quick reconnect threw out the new session when the old one timed out: pitfalls.md."""
+    """A quick reconnect threw out the new session when the old one timed out."""
     table_id = await make(service)
     older = await attended(service, table_id, "ann")
     newer = await attended(service, table_id, "ann")
@@ -232,6 +234,31 @@ async def test_silence_is_broken_by_heartbeats(tmp_path):
             call.cancel()
 
 
+async def test_a_heartbeat_tells_nothing_of_what_was_hidden(tmp_path):
+    """Whatever is stored wakes all viewers; who may not see it has its heartbeats as ever."""
+    async with world(tmp_path, heartbeat_seconds=0.5, start_grace_seconds=600) as service:
+        table_id = await make(service)
+        await attended(service, table_id, "ann")
+        heard: Counter[str | None] = Counter()
+
+        async def spectate() -> None:
+            async for message in service.player("eve").Watch(wire.WatchRequest(table_id=table_id)):
+                heard[message.WhichOneof("message")] += 1
+
+        watching = asyncio.create_task(spectate())
+        await until(lambda: heard.total() >= 2)  # the table, and that somebody attends it
+        # A seat's share in the shuffle is seen by nobody: here they come faster than heartbeats.
+        stub = service.player("ann")
+        shares = 0
+        while not heard["heartbeat"]:
+            shares += 1
+            assert shares < 2_000, "no heartbeat comes while something hidden happens"
+            await stub.Attend(
+                wire.AttendRequest(table_id=table_id, entropy=shares.to_bytes(2, "big"))
+            ).read()
+        watching.cancel()
+
+
 async def test_a_prompt_tells_the_time_that_is_left_when_it_is_sent(service):
     table_id = await make(service)
     calls = [await attended(service, table_id, name) for name in PLAYERS]
@@ -276,7 +303,7 @@ async def test_a_share_in_the_shuffle_is_told_before_the_deal(service):
 
 
 async def test_a_reader_that_does_not_read_is_closed_and_may_resume(tmp_path):
-    """A slow spectator filled an unbounded queue: field/pitfalls.md, Tables and streams."""
+    """A slow spectator filled an unbounded queue."""
     async with world(tmp_path, most_behind_events=200) as service:
         table_id = await make(service, hands=6)
         # A small window that does not grow, so that what is not read soon holds up the sender.
@@ -337,7 +364,7 @@ async def come_and_go(service: World, table_id: str, times: int) -> None:
 
 
 async def test_viewers_that_vanish_leave_nothing_behind(service):
-    """Streams of vanished clients kept running (grpc/grpc#35881): field/pitfalls.md."""
+    """Streams of vanished clients kept running (grpc/grpc#35881)."""
     table_id = await make(service, hands=1000)
     streams = [await attended(service, table_id, name) for name in PLAYERS]
     for stream in streams:
@@ -564,6 +591,35 @@ async def test_a_gateway_that_falls_behind_is_closed(tmp_path):
             await gateway.run()
         assert explain(caught.value).reason == "READER_TOO_SLOW"
         gateway.end()
+
+
+async def test_a_gateway_that_reads_nothing_is_listened_to_no_more():
+    """What it is to be told must not pile up without an end."""
+    sent = 0
+
+    async def acts() -> AsyncIterator[wire.AttendManyRequest]:
+        nonlocal sent
+        while True:
+            sent += 1
+            act = wire.SeatAct(player_id="ann", act=wire.ActRequest(table_id="t1"))
+            yield wire.AttendManyRequest(act=act)
+
+    tables: Any = None  # no seat is added, so that none is looked for
+    stream = ManySeats(tables, 10, wire.Heartbeat, Waiter(60)).run(acts())
+    try:
+        assert (await anext(stream)).problem.problem.reason == "NOT_ADDED"
+        before = -1
+        while sent != before:
+            before = sent
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert sent < 5_000
+        # Where it reads again, it is heard again.
+        for _ in range(2 * before):
+            assert (await anext(stream)).problem.problem.reason == "NOT_ADDED"
+        assert sent > before
+    finally:
+        await stream.aclose()
 
 
 async def test_a_gateway_hears_heartbeats_and_may_end_its_stream(tmp_path):

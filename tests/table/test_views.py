@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -436,6 +437,29 @@ def test_two_hands_that_differ_only_in_a_claim_that_was_passed_look_alike(monkey
         assert mine == unasked.received(viewer)
         assert len(mine) > 15
     assert asked.received(2) != unasked.received(2)
+
+
+def test_what_follows_a_discard_or_an_added_kong_comes_after_the_window_whoever_was_asked():
+    """The same window passes after every added kong, whether or not anyone can rob it."""
+    kinds: set[str] = set()
+    asked = 0
+    for drive in hands(25, Timing(claim_window_ms=1_000, between_hands_ms=0)):
+        asked += sum(isinstance(e, play.Asked) and e.kind == "claim" for e in drive.events)
+        events = [
+            event
+            for event in seen_by_all(drive)[SPECTATORS]
+            if not event.HasField("connection_changed") and not event.HasField("trustee_changed")
+        ]
+        for event, after in itertools.pairwise(events):
+            kind = event.WhichOneof("kind")
+            if kind == "melded" and event.melded.meld.kind == "added_kong":
+                kind = "added_kong"
+            if kind in ("discarded", "added_kong"):
+                kinds.add(kind)
+                waited = after.time.ToMilliseconds() - event.time.ToMilliseconds()
+                assert waited == 1_000, (event, after)
+    assert kinds == {"discarded", "added_kong"}
+    assert asked > 200
 
 
 def test_a_record_time_is_that_of_its_storing():

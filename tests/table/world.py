@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
+import pytest
 
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
-from fangcheng_client import attend, connect
+from fangcheng_client import attend, connect, explain
 from fangcheng_kit import Kit, Running, serving
 from fangcheng_kit.principal import mint_token
 from fangcheng_table.service import open_service
@@ -201,3 +202,34 @@ async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come"
         await asyncio.sleep(0.005)
+
+
+async def refused(call: Any) -> tuple[str, str, str]:
+    """Status, reason and field with which a call was refused."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    problem = explain(caught.value)
+    return caught.value.code().name, problem.reason, problem.field
+
+
+async def first_prompt(world: World, table_id: str, name: str) -> tuple[Any, wire.Prompt]:
+    """The stream of a player, read up to its first prompt."""
+    call = world.player(name).Attend(wire.AttendRequest(table_id=table_id))
+    async for message in call:
+        if message.event.HasField("prompt"):
+            return call, message.event.prompt
+    raise AssertionError("no prompt came")
+
+
+async def until_attended(service: World, table_id: str, name: str) -> Any:
+    """A stream of a player that is read by nobody; told by the table as connected."""
+    call = service.player(name).Attend(wire.AttendRequest(table_id=table_id))
+    await call.read()
+    return call
+
+
+async def until_begun(service: World, table_id: str) -> None:
+    """Wait for the first hand."""
+    async for message in service.player("eve").Watch(wire.WatchRequest(table_id=table_id)):
+        if message.event.HasField("hand_started"):
+            return

@@ -26,12 +26,12 @@ CURRENCIES = (
 class Caller:
     """Somebody who calls the wallet."""
 
-    def __init__(self, address: str, subject: str) -> None:
+    def __init__(self, address: str, subject: str, *, retries: bool = True) -> None:
         self.channel: grpc.aio.Channel = connect(
             address,
             mint_token(KEY, subject),
             # A connection of its own, not one shared with the other callers of this process.
-            options=[("grpc.use_local_subchannel_pool", 1)],
+            options=[("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", int(retries))],
         )
         self.wallet: wallet_pb2_grpc.WalletServiceAsyncStub = wallet_pb2_grpc.WalletServiceStub(
             self.channel

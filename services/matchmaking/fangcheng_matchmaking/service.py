@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import secrets
 import sqlite3
@@ -39,10 +40,11 @@ from .partners import Refused, Tables, Unanswered, Wallet
 from .pools import BadPools, load_pools
 from .settings import MatchmakingSettings
 from .sqlite import SqliteStore
-from .store import RequestReused, StoreError, UnknownTicket
+from .store import RequestReused, Store, StoreError, StoreUnavailable, UnknownTicket
 
 SERVICE = "fangcheng.matchmaking.v1.MatchmakingService"
 BOT_SCOPE = "bot"
+STORE_CHECK_SECONDS = 2.0
 
 
 class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
@@ -110,11 +112,13 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
         except AlreadyQueued as error:
             raise FailedPrecondition(
                 "ALREADY_QUEUED",
-                "The player is in a queue already.",
+                "The player is in a queue already; leave it first.",
                 metadata={"ticket_id": error.ticket.ticket_id, "pool_id": error.ticket.pool_id},
             ) from None
         except AlreadySeated as error:
-            raise _already_seated(error.table_id, "The player sits at a table.") from None
+            raise _already_seated(
+                error.table_id, f"The player sits at table {error.table_id}; attend or leave it."
+            ) from None
         except Refused as refused:
             raise FailedPrecondition(refused.problem.reason, refused.problem.message) from None
         except Unanswered:
@@ -205,6 +209,17 @@ def _unavailable() -> Unavailable:
     )
 
 
+async def _watch(store: Store, kit: Kit) -> None:
+    """Keep health up to date."""
+    while True:
+        try:
+            await store.check()
+            kit.health(True)
+        except StoreUnavailable as error:
+            kit.health(False, f"the queues cannot be reached: {error.__cause__}")
+        await asyncio.sleep(STORE_CHECK_SECONDS)
+
+
 @asynccontextmanager
 async def open_service(
     settings: MatchmakingSettings, kit: Kit
@@ -212,9 +227,12 @@ async def open_service(
     """Opens the store, takes up what the process before has left, and matches until the end."""
     try:
         pools = load_pools(settings.pools)
-        store = await SqliteStore.open(settings.database)
-    except (BadPools, StoreError, sqlite3.Error) as error:
+    except BadPools as error:
         raise StartFailed(str(error)) from error
+    try:
+        store = await SqliteStore.open(settings.database)
+    except (StoreError, sqlite3.Error) as error:
+        raise StartFailed(f"{settings.database} cannot be used: {error}") from error
     try:
         matchmaker = Matchmaker(
             pools,
@@ -229,7 +247,7 @@ async def open_service(
             keep_days=settings.keep_days,
         )
         await matchmaker.load()
-        async with running(matchmaker.run()):
+        async with running(matchmaker.run(), _watch(store, kit)):
             yield [
                 Servicer(
                     matchmaking_pb2_grpc.add_MatchmakingServiceServicer_to_server,

@@ -28,6 +28,7 @@ from .store import (
     RequestReused,
     SomebodyLeaves,
     StoreError,
+    StoreUnavailable,
     UnknownMatch,
     UnknownTicket,
     WrongStep,
@@ -125,6 +126,10 @@ class SqliteStore:
     async def replay(self, new: NewTicket) -> Ticket | None:
         """See `Store.replay`."""
         return await self._do(lambda db: _replay(db, new))
+
+    async def check(self) -> None:
+        """See `Store.check`."""
+        await self._do(lambda db: db.execute("SELECT 1 FROM tickets LIMIT 1").fetchone())
 
     async def ticket(self, ticket_id: str) -> Ticket:
         """See `Store.ticket`."""
@@ -336,7 +341,10 @@ class SqliteStore:
         return await self._do(call)
 
     async def _do(self, call: Callable[[sqlite3.Connection], T]) -> T:
-        result: T = await self._calls.submit(call)
+        try:
+            result: T = await self._calls.submit(call)
+        except sqlite3.Error as error:
+            raise StoreUnavailable from error
         return result
 
 

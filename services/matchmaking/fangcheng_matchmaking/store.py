@@ -13,11 +13,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from fangcheng_kit.errors import Unavailable
+
 from .core import Match, NewTicket, Problem, Ticket
 
 
 class StoreError(Exception):
     """The root of what a store refuses."""
+
+
+class StoreUnavailable(StoreError, Unavailable):
+    """The database fails now; whether a change was made, the same call tells."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "QUEUE_UNAVAILABLE", "The queues cannot be reached now; repeat the same call."
+        )
 
 
 class LiveTicket(StoreError):
@@ -82,6 +93,9 @@ class Store(Protocol):
 
     async def replay(self, new: NewTicket) -> Ticket | None:
         """What `join` would replay; None where the request is a new one. Raises RequestReused."""
+
+    async def check(self) -> None:
+        """Raises StoreUnavailable where tickets cannot be read, or nothing can be changed now."""
 
     async def ticket(self, ticket_id: str) -> Ticket:
         """The ticket as it stands; raises UnknownTicket."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import grpc.aio
 
 from fangcheng_client import connect
-from fangcheng_kit.principal import mint_token
 
 TOKEN_TTL_SECONDS = 600.0
 
@@ -40,6 +39,9 @@ class Access:
 
 def renewing_token(key: str, subject: str, scopes: Sequence[str] = ()) -> Callable[[], str]:
     """A function that answers a token of a subject which is good for some minutes more."""
+    # Here, and not above: the kit brings all that a service needs, and takes its time for it.
+    from fangcheng_kit.principal import mint_token
+
     token = ""
     renew_at = 0.0
 

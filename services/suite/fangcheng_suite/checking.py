@@ -55,8 +55,9 @@ async def verify_hand(access: Access, console: Console, given: str, hand_number:
     console.print(f"Hand {hand_number} of table {table_id}")
     console.print(f"  commitment  {table.table.commitment.hex()}")
     console.print(f"  secret      {answer.record.secret.hex()}")
+    times = "once" if hand_number == 1 else f"{hand_number} times"
     console.print(
-        f"  The secret, hashed {hand_number} times, is the commitment. The wall of "
+        f"  The secret, hashed {times}, is the commitment. The wall of "
         f"{found.wall_tiles} tiles follows from it."
     )
     console.print(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import grpc
+from typing import TYPE_CHECKING
 
-from fangcheng_client import explain
+if TYPE_CHECKING:
+    import grpc
 
 
 class SuiteError(Exception):
@@ -45,6 +46,11 @@ class DemoFailed(SuiteError):
 
 def from_call(error: grpc.RpcError, what: str) -> SuiteError:
     """A refused or lost call as something to tell a person; `what` names what was attempted."""
+    # Here, and not above: most commands end without an error, some never need gRPC.
+    import grpc
+
+    from fangcheng_client import explain
+
     problem = explain(error)
     if problem.code is grpc.StatusCode.UNAVAILABLE:
         return SuiteError(

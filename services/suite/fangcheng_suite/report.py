@@ -98,7 +98,8 @@ def _winner(
     for loser in losers:
         if loser.winner != winner.seat or not (loser.amount or loser.items):
             continue
-        line = f"{view.seats[loser.seat].name:{wide}} pays {loser.amount:3} units"
+        units = "unit" if loser.amount == 1 else "units"
+        line = f"{view.seats[loser.seat].name:{wide}} pays {loser.amount:3} {units}"
         if loser.amount and not winner.flat:
             line += f", {loser.fan} fan"
         if loser.multiplier > 1:

@@ -121,7 +121,7 @@ class StateFolder:
                     for name, addresses in stored["services"].items()
                 },
             )
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise self._not_running() from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SuiteError(

@@ -66,24 +66,24 @@ async def up(
                 playing = [RULE_SETS[i // SEATS % len(RULE_SETS)] for i in range(SEATS * tables)]
                 waiting = [rules for rules in RULE_SETS for _ in range(STANDBY)]
                 bots = make_bots(range(len(playing) + len(waiting)), access, pace_seconds)
-                if tables:
-                    pools_told = ", ".join(map(practice_pool, RULE_SETS))
-                    console.print(
-                        f"Bots keep {tables} practice table{'s' if tables > 1 else ''} going and "
-                        f"wait to fill up yours in the pools {pools_told}. Ctrl-C ends all."
-                    )
-                async with asyncio.TaskGroup() as group:
-                    for number, rules in enumerate([*playing, *waiting]):
-                        group.create_task(
-                            keep_playing(
-                                bots[number],
-                                practice_pool(rules),
-                                bank,
-                                standby=number >= len(playing),
-                                report=say,
+                _say_bots(console, tables)
+                try:
+                    async with asyncio.TaskGroup() as group:
+                        for number, rules in enumerate([*playing, *waiting]):
+                            group.create_task(
+                                keep_playing(
+                                    bots[number],
+                                    practice_pool(rules),
+                                    bank,
+                                    standby=number >= len(playing),
+                                    report=say,
+                                )
                             )
-                        )
-                    group.create_task(_for_ever())
+                        group.create_task(_for_ever())
+                except asyncio.CancelledError:
+                    # It takes some seconds, which must not look like being stuck.
+                    say("stopping the services; Ctrl-C again ends them at once")
+                    raise
         finally:
             folder.forget()
 
@@ -97,6 +97,16 @@ def _say_addresses(console: Console, suite: SuiteFile, folder: StateFolder) -> N
             listed.add_row(service, address.grpc, f"http://{address.metrics}/metrics")
     console.print(listed)
     console.print(f"[dim]State, logs and key: {folder.path}[/dim]", soft_wrap=True)
+
+
+def _say_bots(console: Console, tables: int) -> None:
+    if tables:
+        console.print(f"Bots keep {tables} practice table{'s' if tables > 1 else ''} going.")
+    console.print(
+        "Three more of each wait to fill up the table of whoever queues in one of the pools "
+        f"{', '.join(map(practice_pool, RULE_SETS))}."
+    )
+    console.print("Ctrl-C ends everything. Beside it: fangcheng tables, fangcheng watch.")
 
 
 async def _for_ever() -> None:

@@ -188,7 +188,8 @@ def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
     seat = view.seats[number]
     wind = WINDS[(number - view.dealer) % 4][0 if ink.chinese else 1]
     turn = view.turn == number
-    head = Text("▸ " if ink.chinese else "> ", "bold yellow") if turn else Text("  ")
+    mark = ("▸ " if ink.chinese else "> ") if turn else "  "
+    head = Text().append(mark, "bold yellow")
     head.append(f"{wind} ", "bold").append(seat.name, "bold cyan" if turn else "bold")
     head.append(f"  {ink.signed(seat.standing)}", "dim")
     if number == view.dealer:

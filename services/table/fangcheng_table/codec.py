@@ -12,10 +12,12 @@ from typing import Any, NamedTuple, cast, get_args
 import msgspec
 
 from fangcheng_rules import events as play
-from fangcheng_rules.melds import Meld
+from fangcheng_rules.actions import Action, ActionKind
+from fangcheng_rules.analysis import Analysis, DiscardChoice, KongChoice, Wait
+from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.scoring import Dissolved, Draw, EightFlowers, End, Escape, Score, Win
 
-from .events import Event, OwnEvent
+from .events import Event, Offered, OwnEvent
 
 VERSION = 1
 
@@ -49,6 +51,41 @@ class _HandEnded(msgspec.Struct):
     score: Score
 
 
+# What a seat may do and what the evaluator told are most of what a hand has to say. They are stored
+# as rows without names, from the end of which what is usual is left out.
+
+
+class _Action(msgspec.Struct, array_like=True):
+    kind: ActionKind
+    tile: int | None = None
+    declare: str = ""
+    tiles: tuple[int, ...] = ()
+    meld: MeldKind | None = None
+    amount: int = 0
+
+
+class _Offered(msgspec.Struct):
+    seat: int
+    decision: int
+    actions: tuple[_Action, ...]
+
+
+_Waits = tuple[tuple[int, int, int], ...]
+_Kongs = tuple[tuple[int, MeldKind, _Waits], ...]
+
+
+class _Analysis(msgspec.Struct):
+    """An analysis as far as a hand is played by it."""
+
+    question: int
+    seat: int
+    wins: bool = False
+    waits: _Waits = ()
+    discards: tuple[tuple[int, _Waits, _Kongs], ...] = ()
+    kongs: _Kongs = ()
+    claim_kongs: _Kongs = ()
+
+
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -71,6 +108,77 @@ def _read_hand_ended(body: str) -> Event:
     return play.HandEnded(_end_from_raw(stored.end), stored.hands, stored.melds, stored.score)
 
 
+def _read_offered(body: str) -> Event:
+    stored = msgspec.json.decode(body, type=_Offered)
+    actions = tuple(
+        Action(row.kind, row.tile, row.tiles, row.declare, row.amount, row.meld)
+        for row in stored.actions
+    )
+    return Offered(stored.seat, stored.decision, actions)
+
+
+def _offered(event: Offered) -> object:
+    rows = []
+    for action in event.actions:
+        row: list[object] = [action.kind]
+        row += (action.tile, action.declare, action.tiles, action.meld, action.amount)
+        while len(row) > 1 and row[-1] == _USUAL[len(row) - 1]:
+            row.pop()
+        rows.append(row)
+    return {"seat": event.seat, "decision": event.decision, "actions": rows}
+
+
+# Tile 0 is a tile; what is left out depends on the place.
+_USUAL: tuple[object, ...] = ("", None, "", (), None, 0)
+
+
+def _read_analysis(body: str) -> Event:
+    stored = msgspec.json.decode(body, type=_Analysis)
+    analysis = Analysis(
+        wins=stored.wins,
+        waits=_from_rows(stored.waits),
+        discards=tuple(
+            DiscardChoice(tile, _from_rows(rows), claim_kongs=_kongs_from_rows(kongs))
+            for tile, rows, kongs in stored.discards
+        ),
+        kongs=_kongs_from_rows(stored.kongs),
+        claim_kongs=_kongs_from_rows(stored.claim_kongs),
+    )
+    return play.AnalysisKept(stored.question, stored.seat, analysis)
+
+
+def _analysis(event: play.AnalysisKept) -> object:
+    analysis = event.analysis
+    return _Analysis(
+        question=event.question,
+        seat=event.seat,
+        wins=analysis.wins,
+        waits=_to_rows(analysis.waits),
+        discards=tuple(
+            (choice.tile, _to_rows(choice.waits), _kongs_to_rows(choice.claim_kongs))
+            for choice in analysis.discards
+        ),
+        kongs=_kongs_to_rows(analysis.kongs),
+        claim_kongs=_kongs_to_rows(analysis.claim_kongs),
+    )
+
+
+def _to_rows(waits: tuple[Wait, ...]) -> _Waits:
+    return tuple((wait.tile, wait.least_fan, wait.least_units) for wait in waits)
+
+
+def _from_rows(rows: _Waits) -> tuple[Wait, ...]:
+    return tuple(Wait(*row) for row in rows)
+
+
+def _kongs_to_rows(kongs: tuple[KongChoice, ...]) -> _Kongs:
+    return tuple((kong.tile, kong.kind, _to_rows(kong.waits)) for kong in kongs)
+
+
+def _kongs_from_rows(rows: _Kongs) -> tuple[KongChoice, ...]:
+    return tuple(KongChoice(tile, kind, _from_rows(waits)) for tile, kind, waits in rows)
+
+
 def _reader(kind: type[Any]) -> Callable[[str], Event]:
     decoder = msgspec.json.Decoder(kind)
     return lambda body: cast(Event, decoder.decode(body))
@@ -79,19 +187,26 @@ def _reader(kind: type[Any]) -> Callable[[str], Event]:
 _READERS: dict[tuple[str, int], Callable[[str], Event]] = {
     (kind.__name__, VERSION): _reader(kind)
     for kind in (*get_args(OwnEvent), *get_args(play.Event))
-    if kind not in (play.PlayEnded, play.HandEnded)
+    if kind not in (play.PlayEnded, play.HandEnded, play.AnalysisKept)
 }
+_READERS["Offered", VERSION] = _read_offered
+_READERS["AnalysisKept", VERSION] = _read_analysis
 _READERS["PlayEnded", VERSION] = _read_play_ended
 _READERS["HandEnded", VERSION] = _read_hand_ended
 
 
 def encode(event: Event) -> StoredEvent:
-    """An event as the journal stores it."""
+    """An event as the journal stores it. Of an analysis, what no hand is played by is left out."""
     body: object = event
-    if isinstance(event, play.PlayEnded):
-        body = _PlayEnded(_end_to_raw(event.end))
-    elif isinstance(event, play.HandEnded):
-        body = _HandEnded(_end_to_raw(event.end), event.hands, event.melds, event.score)
+    match event:
+        case Offered():
+            body = _offered(event)
+        case play.AnalysisKept():
+            body = _analysis(event)
+        case play.PlayEnded():
+            body = _PlayEnded(_end_to_raw(event.end))
+        case play.HandEnded():
+            body = _HandEnded(_end_to_raw(event.end), event.hands, event.melds, event.score)
     return StoredEvent(type(event).__name__, VERSION, _ENCODER.encode(body).decode())
 
 

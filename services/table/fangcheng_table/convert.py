@@ -31,7 +31,7 @@ from fangcheng_rules.tiles import code, from_code
 
 from .errors import NotOffered
 from .events import Payment, SeatPlan, Stake, TableCreated, Timing
-from .ids import BACK
+from .ids import BACK, TRUSTEE
 from .settlement import Settlement
 from .state import Phase, TableState
 
@@ -202,11 +202,23 @@ def action_to_wire(action: Action) -> wire.Action:
     )
 
 
+def hands_over(action: wire.Action) -> bool:
+    """Whether a player asks the table to play for the seat. Raises `NotOffered`."""
+    if action.kind != TRUSTEE:
+        return False
+    _bare(action)
+    return True
+
+
+def _bare(action: wire.Action) -> None:
+    if action != wire.Action(kind=action.kind):
+        raise NotOffered(f"{action.kind} has no other field.")
+
+
 def action_from_wire(action: wire.Action) -> Action | None:
     """What a player answers; None for taking the seat back. Raises `NotOffered`."""
     if action.kind == BACK:
-        if action != wire.Action(kind=BACK):
-            raise NotOffered(f"{BACK} has no other field.")
+        _bare(action)
         return None
     try:
         return Action(

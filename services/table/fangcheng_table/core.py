@@ -163,6 +163,23 @@ class Table:
             raise StaleDecision(decision_id) from error
         return False
 
+    def hand_over(self, seat: int, decision_id: str) -> bool:
+        """Have the table play for the seat from its open prompt on; whether it does so already.
+
+        All see that it does; so it takes a prompt of which all know. Raises StaleDecision or
+        NotOffered.
+        """
+        place, state, hand = read_prompt_id(decision_id), self.state.seats[seat], self.state.in_play
+        if place is not None and state.trustee_reason == "asked":
+            return True
+        prompt = hand.prompts().get(seat) if hand is not None else None
+        if prompt is None or place != (self.state.hand_number, prompt.decision):
+            raise StaleDecision(decision_id)
+        if prompt.kind not in ("piao", "turn"):
+            raise NotOffered("A claim is answered or passed.", "action.kind")
+        self._set_trustee(seat, True, "asked")
+        return False
+
     def _take_back(self, seat: int, times: int, action: Action | None) -> bool:
         state = self.state.seats[seat]
         if times > state.trustee_times or (times == state.trustee_times and self.state.closed):

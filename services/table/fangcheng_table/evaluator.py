@@ -19,6 +19,7 @@ from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng_kit import Batcher
 from fangcheng_rules.analysis import Analysis
+from fangcheng_rules.errors import RulesError
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.scoring import FinishedHand, Score
 from fangcheng_rules.tiles import code
@@ -31,15 +32,19 @@ MOST_TOGETHER = 1_000
 MOST_CALLS = 32
 """Batches under way at the same time at most."""
 
-CHECK_TIMEOUT_SECONDS = 1.0
+CHECK_TIMEOUT_SECONDS = 3.0
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 2.0
 
 Answer = TypeVar("Answer")
+Message = TypeVar("Message")
 
 
 class Refused(Exception):
-    """An evaluator has refused a question: a fault of ours, or it is of another version."""
+    """A question was refused, or answered in a way that nobody can read.
+
+    A fault of ours, or the evaluator is of another version; another one may answer.
+    """
 
 
 class Evaluator:
@@ -119,8 +124,9 @@ class Evaluator:
         self, requests: Sequence[evaluation.AnalyzeRequest]
     ) -> Sequence[Analysis | Exception]:
         answer = await self._stub.AnalyzeBatch(evaluation.AnalyzeBatchRequest(requests=requests))
+        _check_number(requests, answer.results)
         return [
-            analysis_from_wire(result.analysis)
+            _read(analysis_from_wire, result.analysis)
             if result.HasField("analysis")
             else _refused(result.problem)
             for result in answer.results
@@ -130,10 +136,26 @@ class Evaluator:
         self, requests: Sequence[evaluation.ScoreRequest]
     ) -> Sequence[Score | Exception]:
         answer = await self._stub.ScoreBatch(evaluation.ScoreBatchRequest(requests=requests))
+        _check_number(requests, answer.results)
         return [
-            score_from_wire(result.score) if result.HasField("score") else _refused(result.problem)
+            _read(score_from_wire, result.score)
+            if result.HasField("score")
+            else _refused(result.problem)
             for result in answer.results
         ]
+
+
+def _check_number(requests: Sequence[object], results: Sequence[object]) -> None:
+    if len(results) != len(requests):
+        raise Refused(f"{len(requests)} questions had {len(results)} answers")
+
+
+def _read(read: Callable[[Message], Answer], message: Message) -> Answer | Refused:
+    """An answer, or that it cannot be read: that of one table says nothing of the others'."""
+    try:
+        return read(message)
+    except (RulesError, ValueError) as error:
+        return Refused(f"the answer cannot be read: {error}")
 
 
 def _refused(problem: rules.Problem) -> Refused:

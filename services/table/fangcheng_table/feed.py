@@ -120,19 +120,30 @@ class Feed:
 
 
 class Waiter:
-    """Waits for the news of one or more readers."""
+    """Waits for the news of one or more readers, or until a stream has been silent for long.
 
-    def __init__(self) -> None:
+    Readers are also woken by what they may not see. So the silence is counted from the last message
+    and by nothing else: the time of a heartbeat must not tell that something hidden has happened.
+    """
+
+    def __init__(self, silence_seconds: float) -> None:
+        """`silence_seconds`: how long a stream may be without a message."""
+        self._silence_seconds = silence_seconds
         self._news = asyncio.Event()
+        self.spoke()
+
+    def spoke(self) -> None:
+        """A message was sent."""
+        self._silent_until = asyncio.get_running_loop().time() + self._silence_seconds
 
     def wake(self) -> None:
         """There is something to do."""
         self._news.set()
 
-    async def wait(self, seconds: float) -> bool:
-        """Wait for news, at most so long; whether there are any."""
+    async def wait(self) -> bool:
+        """Wait for news, until the silence is over; whether there are any."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(self._silent_until):
                 await self._news.wait()
         except TimeoutError:
             return False

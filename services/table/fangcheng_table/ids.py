@@ -12,6 +12,9 @@ import re
 BACK = "back"
 """The kind of action that takes a seat back."""
 
+TRUSTEE = "trustee"
+"""The kind of action that has the table play for a seat."""
+
 _TRUSTEE = re.compile(r"back-([1-9]\d{0,5})", re.ASCII)
 _PROMPT = re.compile(r"([1-9]\d{0,5})-([1-9]\d{0,5})", re.ASCII)
 

@@ -77,7 +77,9 @@ class _Input:
 class _Asked:
     """What is under way for a table at the evaluator and the wallet."""
 
-    questions: set[tuple[int, int]] = field(default_factory=set)
+    hand: int = 0
+    questions: set[int] = field(default_factory=set)
+    """Of the hand, by their numbers."""
     settlement: int = 0
     release: bool = False
 
@@ -137,6 +139,8 @@ class LiveTable:
 
     async def act(self, seat: int, decision_id: str, answer: wire.Action) -> bool:
         """A player's act; whether it was a repeat of an answer that had been taken."""
+        if convert.hands_over(answer):
+            return await self.do(lambda table: table.hand_over(seat, decision_id))
         started = time.perf_counter()
         action = convert.action_from_wire(answer)
         try:
@@ -313,14 +317,16 @@ class LiveTable:
     def _ask_others(self) -> None:
         table, asked = self._table, self._asked
         number = table.state.hand_number
+        if number != asked.hand:
+            asked.hand = number
+            asked.questions.clear()
         for question in table.questions():
-            if (number, question.number) not in asked.questions:
-                asked.questions.add((number, question.number))
+            if question.number not in asked.questions:
+                asked.questions.add(question.number)
                 self._start(self._question(number, question))
         settlement = table.settlement()
         if settlement is not None and settlement.hand_number != asked.settlement:
             asked.settlement = settlement.hand_number
-            asked.questions.clear()
             self._start(self._settle(settlement))
         holds = table.holds()
         if holds and not asked.release:

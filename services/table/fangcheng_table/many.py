@@ -21,6 +21,9 @@ MOST_EVENTS = 256
 MOST_ACTS = 256
 """Acts of one stream under way at the same time at most; further ones wait in the stream."""
 
+MOST_UNSENT = 256
+"""Answers of one stream that wait to be sent; where there are so many, no more is read from it."""
+
 Place = tuple[str, str]
 """Player and table."""
 
@@ -29,7 +32,11 @@ class ManySeats:
     """A stream of many seats. What goes wrong with one of them is told, and the others go on."""
 
     def __init__(
-        self, tables: Tables, most_behind: int, heartbeat: Callable[[], wire.Heartbeat]
+        self,
+        tables: Tables,
+        most_behind: int,
+        heartbeat: Callable[[], wire.Heartbeat],
+        waiter: Waiter,
     ) -> None:
         self._tables = tables
         self._most_behind = most_behind
@@ -37,12 +44,13 @@ class ManySeats:
         self._seats: dict[Place, tuple[LiveTable, Reader]] = {}
         self._news: dict[Place, None] = {}
         self._out: deque[wire.AttendManyResponse] = deque()
-        self._waiter = Waiter()
+        self._room = asyncio.Event()
+        self._waiter = waiter
         self._acts: set[asyncio.Task[None]] = set()
         self._may_act = asyncio.Semaphore(MOST_ACTS)
 
     async def run(
-        self, requests: AsyncIterator[wire.AttendManyRequest], heartbeat_seconds: float
+        self, requests: AsyncIterator[wire.AttendManyRequest]
     ) -> AsyncGenerator[wire.AttendManyResponse, None]:
         """Answer a stream until it is cancelled, or has no more requests and no more seats."""
         listening = asyncio.get_running_loop().create_task(self._listen(requests))
@@ -51,9 +59,12 @@ class ManySeats:
             while True:
                 while self._out:
                     yield self._out.popleft()
+                    self._waiter.spoke()
+                    self._room.set()
                 events = self._take()
                 if events:
                     yield wire.AttendManyResponse(events=wire.SeatEvents(events=events))
+                    self._waiter.spoke()
                     continue
                 if self._out:
                     continue
@@ -61,8 +72,9 @@ class ManySeats:
                     listening.result()  # raises what was wrong with a request
                     if not self._seats and not self._acts:
                         return
-                if not await self._waiter.wait(heartbeat_seconds):
+                if not await self._waiter.wait():
                     yield wire.AttendManyResponse(heartbeat=self._heartbeat())
+                    self._waiter.spoke()
         finally:
             listening.cancel()
             for task in self._acts:
@@ -119,6 +131,9 @@ class ManySeats:
 
     async def _listen(self, requests: AsyncIterator[wire.AttendManyRequest]) -> None:
         async for request in requests:
+            while len(self._out) >= MOST_UNSENT:
+                self._room.clear()
+                await self._room.wait()
             match request.WhichOneof("message"):
                 case "add":
                     await self._add(request.add)

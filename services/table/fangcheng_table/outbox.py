@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -19,6 +20,8 @@ from .settlement import Settlement
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 10.0
+
+Answer = TypeVar("Answer")
 
 # The wallet did not do it this time, or nobody knows; the same key may be offered again at once.
 _PASSING = frozenset(
@@ -51,9 +54,14 @@ class Outbox:
     ) -> tuple[Payment, ...]:
         """Pay a hand; what was paid. Returns when the wallet has acknowledged it, however late."""
         request = settle_request(settlement, labels)
-        answer = await self._until_done("settle", settlement.key, self._stub.Settle, request)
+
+        async def settle() -> tuple[Payment, ...]:
+            answer = await self._stub.Settle(request)
+            return payments_from_wire(answer.settlement, settlement)
+
+        payments = await self._until_done("settle", settlement.key, settle)
         self._metrics.settlements.inc()
-        return payments_from_wire(answer.settlement, settlement)
+        return payments
 
     async def release(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
         """Give holds back. Returns when the wallet has acknowledged it, however late.
@@ -64,11 +72,12 @@ class Outbox:
         async with asyncio.TaskGroup() as group:
             for hold_ids in filter(None, holds):
                 request = wallet.ReleaseHoldsRequest(hold_ids=hold_ids)
-                group.create_task(
-                    self._until_done("release", table_id, self._stub.ReleaseHolds, request)
-                )
+                release = partial(self._stub.ReleaseHolds, request)
+                group.create_task(self._until_done("release", table_id, release))
 
-    async def _until_done(self, kind: str, what: str, call: Any, request: Any) -> Any:
+    async def _until_done(
+        self, kind: str, what: str, call: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
         pause_seconds = FIRST_PAUSE_SECONDS
         parked = False
         outbox = self._metrics.outbox.labels(kind)
@@ -76,18 +85,21 @@ class Outbox:
         try:
             while True:
                 try:
-                    return await call(request)
+                    return await call()
                 except grpc.aio.AioRpcError as error:
-                    if error.code() not in _PASSING and not parked:
-                        parked = True
-                        self._metrics.parked.labels(kind).inc()
-                        self._log.error(
-                            "the wallet refuses; parked",
-                            kind=kind,
-                            what=what,
-                            code=error.code().name,
-                            problem=error.details(),
-                        )
+                    code, problem = error.code(), error.details()
+                except LookupError as error:  # payments of parties that there are not
+                    code, problem = grpc.StatusCode.OK, f"the answer cannot be read: {error}"
+                if code not in _PASSING and not parked:
+                    parked = True
+                    self._metrics.parked.labels(kind).inc()
+                    self._log.error(
+                        "the wallet refuses; parked",
+                        kind=kind,
+                        what=what,
+                        code=code.name,
+                        problem=problem,
+                    )
                 await asyncio.sleep(self._park_seconds if parked else pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
         finally:

@@ -82,7 +82,8 @@ class TableServicer(TableServiceServicer):
     ) -> AsyncIterator[wire.AttendResponse]:
         """See the contract."""
         table = await self._tables.get(request.table_id)
-        seat, waiter = table.seat_of(current().id), Waiter()
+        seat = table.seat_of(current().id)
+        waiter = Waiter(self._settings.heartbeat_seconds)
         reader = table.attend(seat, request.from_number, request.entropy, waiter.wake)
         async with aclosing(self._stream(table, reader, waiter, wire.AttendResponse)) as stream:
             async for response in stream:
@@ -92,9 +93,9 @@ class TableServicer(TableServiceServicer):
         self, request_iterator: AsyncIterator[wire.AttendManyRequest], context: Context
     ) -> AsyncIterator[wire.AttendManyResponse]:
         """See the contract."""
-        seats = ManySeats(self._tables, self._settings.most_behind_events, _heartbeat)
-        heartbeat_seconds = self._settings.heartbeat_seconds
-        async with aclosing(seats.run(request_iterator, heartbeat_seconds)) as stream:
+        waiter = Waiter(self._settings.heartbeat_seconds)
+        seats = ManySeats(self._tables, self._settings.most_behind_events, _heartbeat, waiter)
+        async with aclosing(seats.run(request_iterator)) as stream:
             async for response in stream:
                 yield response
 
@@ -109,7 +110,8 @@ class TableServicer(TableServiceServicer):
         self, request: wire.WatchRequest, context: Context
     ) -> AsyncIterator[wire.WatchResponse]:
         """See the contract."""
-        table, waiter = await self._tables.get(request.table_id), Waiter()
+        table = await self._tables.get(request.table_id)
+        waiter = Waiter(self._settings.heartbeat_seconds)
         reader = table.watch(request.from_number, waiter.wake)
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
@@ -148,10 +150,12 @@ class TableServicer(TableServiceServicer):
                 event = reader.next(self._settings.most_behind_events)
                 if event is not None:
                     yield response(event=event)
+                    waiter.spoke()
                 elif reader.at_end:
                     return
-                elif not await waiter.wait(self._settings.heartbeat_seconds):
+                elif not await waiter.wait():
                     yield response(heartbeat=_heartbeat(reader.number))
+                    waiter.spoke()
         finally:
             table.leave(reader)
 

@@ -178,9 +178,9 @@ class NotYourWallet(PermissionDenied):
 
 
 class WalletUnavailable(Unavailable):
-    """The database does not take writes now; whether this one was done, its key tells."""
+    """The database fails now; whether a change was made, its key tells."""
 
     def __init__(self) -> None:
         super().__init__(
-            "WALLET_UNAVAILABLE", "The ledger cannot be written now; repeat with the same key."
+            "WALLET_UNAVAILABLE", "The ledger cannot be reached now; repeat the same call."
         )

@@ -180,7 +180,7 @@ async def open_service(settings: WalletSettings, kit: Kit) -> AsyncIterator[list
                 )
             )
         except BadDatabase as error:
-            raise StartFailed(str(error)) from error
+            raise StartFailed(f"{settings.database}: {error}") from error
         await stack.enter_async_context(
             running(_watch(store, kit, metrics, settings.pulse_seconds))
         )

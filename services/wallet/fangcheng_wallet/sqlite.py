@@ -222,7 +222,7 @@ class SqliteStore:
         return await asyncio.to_thread(read)
 
     async def pulse(self) -> Pulse:
-        """Look at sums and holds; ``WalletUnavailable`` where the file cannot be read."""
+        """Look at sums and holds."""
 
         def read(db: sqlite3.Connection) -> Pulse:
             # Halves of the numbers are summed: whole ones could overflow 64 bits.
@@ -234,11 +234,7 @@ class SqliteStore:
             (count,) = db.execute("SELECT COUNT(*) FROM holds WHERE released_by IS NULL").fetchone()
             return Pulse(imbalance, count)
 
-        try:
-            return await self._read(read)
-        except sqlite3.Error as error:
-            _log.error("the ledger cannot be read: %s", error)
-            raise WalletUnavailable from error
+        return await self._read(read)
 
     async def close(self) -> None:
         """Finish what waits, and let the file go."""
@@ -265,7 +261,11 @@ class SqliteStore:
             finally:
                 db.execute("ROLLBACK")
 
-        return await asyncio.get_running_loop().run_in_executor(self._readers, run)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, run)
+        except sqlite3.Error as error:
+            _log.error("the ledger cannot be read: %s", error)
+            raise WalletUnavailable from error
 
 
 class _Records:

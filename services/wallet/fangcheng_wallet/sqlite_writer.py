@@ -213,9 +213,9 @@ class Journal:
             floor = core.bounds(AccountKey(Kind.PLAYER, "", currency.id, ""), self._currencies)[0]
             try:
                 self._db.execute(
-                    "UPDATE accounts SET floor = ?1"
-                    " WHERE kind = 'player' AND currency = ?2 AND floor <> ?1",
-                    (floor, currency.id),
+                    "UPDATE accounts SET floor = :floor"
+                    " WHERE kind = 'player' AND currency = :currency AND floor <> :floor",
+                    {"floor": floor, "currency": currency.id},
                 )
             except sqlite3.IntegrityError:
                 raise BadDatabase(

@@ -66,8 +66,8 @@ class Commit:
 class Store(Protocol):
     """A ledger on disk. Errors are those of ``errors``; see there and ``core`` for who raises what.
 
-    Every call that changes something raises ``WalletUnavailable`` where the database fails: whether
-    it was done is then unknown, and the same call again finds out.
+    Every call raises ``WalletUnavailable`` where the database fails. Whether one that changes
+    something was done is then unknown, and the same call again finds out.
     """
 
     async def open_wallet(self, player_id: str) -> bool:
@@ -106,7 +106,7 @@ class Store(Protocol):
         """Recompute everything from the postings; a damaged database is a finding, no error."""
 
     async def pulse(self) -> Pulse:
-        """Look at sums and holds; ``WalletUnavailable`` where the database cannot be read."""
+        """Look at sums and holds."""
 
     async def close(self) -> None:
         """Finish what waits, and let the database go."""

@@ -24,5 +24,5 @@ SERVER_OPTIONS: tuple[Option, ...] = (
     ("grpc.keepalive_time_ms", CLIENT_PING_SECONDS * 1000),
     ("grpc.keepalive_timeout_ms", TIMEOUT_SECONDS * 1000),
     ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", SERVER_ALLOWS_SECONDS * 1000),
+    ("grpc.http2.min_ping_interval_without_data_ms", SERVER_ALLOWS_SECONDS * 1000),
 )

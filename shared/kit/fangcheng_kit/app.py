@@ -222,7 +222,9 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     """
     kit = Kit(name, settings)
     calls = Calls(
-        TokenVerifier(settings.dev_key, settings.token_leeway_seconds), CallMetrics(kit.registry)
+        TokenVerifier(settings.dev_key, settings.token_leeway_seconds),
+        CallMetrics(kit.registry),
+        settings.max_message_bytes,
     )
     # Addresses first: a second process must fail before it opens the first one's database.
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
@@ -250,7 +252,8 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
 def _options(settings: Settings) -> list[tuple[str, int | str]]:
     options: dict[str, int | str] = {
         "grpc.so_reuseport": 0,
-        "grpc.max_receive_message_length": settings.max_message_bytes,
+        # What gRPC refuses by itself carries no reason; up to twice the limit ours is heard.
+        "grpc.max_receive_message_length": 2 * settings.max_message_bytes,
         "grpc.max_send_message_length": -1,
         **dict(SERVER_OPTIONS),
     }

@@ -65,8 +65,11 @@ _present: ContextVar[_Call] = ContextVar("fangcheng_call")
 class Calls(grpc.aio.ServerInterceptor):
     """The interceptor of a server of the suite."""
 
-    def __init__(self, verifier: TokenVerifier, metrics: CallMetrics) -> None:
+    def __init__(
+        self, verifier: TokenVerifier, metrics: CallMetrics, max_message_bytes: int
+    ) -> None:
         self._verifier = verifier
+        self._max_message_bytes = max_message_bytes
         self._metrics = metrics
         self._unknown = metrics.of(None)
         self._methods: dict[str, tuple[Method, MethodMetrics]] = {}
@@ -189,6 +192,16 @@ class Calls(grpc.aio.ServerInterceptor):
         principal.enter(caller)
 
     def _request(self, method: Method, read: Callable[[bytes], Message], data: bytes) -> Message:
+        if len(data) > self._max_message_bytes:
+            raise errors.ResourceExhausted(
+                "MESSAGE_TOO_LARGE",
+                f"The request has {len(data)} bytes; at most {self._max_message_bytes} are taken. "
+                "Send it in parts.",
+                metadata={
+                    "bytes": str(len(data)),
+                    "max_message_bytes": str(self._max_message_bytes),
+                },
+            )
         try:
             request = read(data)
         except DecodeError:

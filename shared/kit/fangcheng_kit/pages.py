@@ -44,7 +44,8 @@ def after(token: str, kinds: Sequence[type[Key]], filters: object = None) -> tup
     try:
         padded = token + "=" * (-len(token) % 4)
         digest, *keys = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        good = digest == _digest(filters) and [type(key) for key in keys] == list(kinds)
+        good = digest == _digest(filters) and len(keys) == len(kinds)
+        good = good and all(map(_is_key, keys, kinds))
     except (binascii.Error, ValueError, TypeError, RecursionError):
         good = False
     if not good:
@@ -52,6 +53,16 @@ def after(token: str, kinds: Sequence[type[Key]], filters: object = None) -> tup
             "INVALID_PAGE_TOKEN", "The page token is none of this list's.", field="page_token"
         )
     return tuple(keys)
+
+
+def _is_key(key: object, kind: type[Key]) -> bool:
+    """Whether ``key`` is of this kind, and one that a database can be asked for."""
+    if type(key) is not kind:
+        return False
+    if isinstance(key, int):
+        return -(2**63) <= key < 2**63
+    # A lone surrogate is a character of JSON, but of no text.
+    return isinstance(key, str) and not any("\ud800" <= one <= "\udfff" for one in key)
 
 
 def _digest(filters: object) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import InvalidHand
 from .melds import Meld
-from .tiles import COPIES, PLAY_KINDS, Kind, name
+from .tiles import ALL_KINDS, COPIES, PLAY_KINDS, Kind, name
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Hand:
         object.__setattr__(self, "melds", tuple(self.melds))
         for tile in self.concealed:
             if not 0 <= tile < PLAY_KINDS:
-                raise InvalidHand("TILE_NOT_PLAYED", f"no hand holds tile {tile}", "concealed")
+                what = name(tile) if 0 <= tile < ALL_KINDS else f"tile {tile}"
+                raise InvalidHand("TILE_NOT_PLAYED", f"no hand holds {what}", "concealed")
         if self.size not in (13, 14) or len(self.melds) > 4:
             raise InvalidHand(
                 "WRONG_TILE_COUNT",

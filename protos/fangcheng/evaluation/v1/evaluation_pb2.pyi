@@ -70,7 +70,8 @@ Global___ListRuleSetsResponse: _TypeAlias = ListRuleSetsResponse  # noqa: Y015
 class Hand(_message.Message):
     """The tiles of one seat.
 
-    Example: the hand `123p88m67s` with a pong and a chi has 7 concealed tiles and 2 melds, 13 in all.
+    Example: `{concealed: [21, 22, 23, 18, 18, 36, 37], melds: [{kind: "pong", tiles: [25, 25, 25]},
+    {kind: "chi", tiles: [12, 13, 14]}]}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -101,7 +102,11 @@ Global___Hand: _TypeAlias = Hand  # noqa: Y015
 
 @_typing.final
 class AnalyzeRequest(_message.Message):
-    """A hand to analyse."""
+    """A hand to analyse.
+
+    Example: `{rules: {id: "baishan_kele"}, hand: {concealed: [11, 12, 13, 24, 25, 26, 37, 37, 37,
+    41, 41, 46, 46]}, progress: true}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -165,7 +170,10 @@ Global___AnalyzeResponse: _TypeAlias = AnalyzeResponse  # noqa: Y015
 
 @_typing.final
 class Wait(_message.Message):
-    """A tile that completes a win."""
+    """A tile that completes a win.
+
+    Example: `{tile: 41, least_fan: 1}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -197,7 +205,11 @@ Global___Wait: _TypeAlias = Wait  # noqa: Y015
 
 @_typing.final
 class DiscardChoice(_message.Message):
-    """What remains after a discard."""
+    """What remains after a discard.
+
+    Example: `{tile: 39, waits: [{tile: 41, least_fan: 1}, {tile: 46, least_fan: 1}], shanten: 0,
+    useful_tiles: [41, 46]}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -241,7 +253,11 @@ Global___DiscardChoice: _TypeAlias = DiscardChoice  # noqa: Y015
 
 @_typing.final
 class KongChoice(_message.Message):
-    """What remains after a kong, before its replacement is drawn."""
+    """What remains after a kong, before its replacement is drawn.
+
+    Example: `{tile: 37, kind: "concealed_kong", waits: [{tile: 41, least_fan: 1}, {tile: 46,
+    least_fan: 1}]}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -350,7 +366,11 @@ Global___Analysis: _TypeAlias = Analysis  # noqa: Y015
 
 @_typing.final
 class AnalyzeBatchRequest(_message.Message):
-    """Hands to analyse together."""
+    """Hands to analyse together.
+
+    Example: `{requests: {rules: {id: "baishan_kele"}, hand: {concealed: [11, 12, 13, 24, 25, 26, 37,
+    37, 37, 41, 41, 46, 46]}}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -430,7 +450,12 @@ Global___AnalyzeResult: _TypeAlias = AnalyzeResult  # noqa: Y015
 
 @_typing.final
 class ScoreRequest(_message.Message):
-    """A finished hand to score."""
+    """A finished hand to score.
+
+    Example: `{rules: {id: "baishan_kele"}, hand: {dealer: 3, seats: [{concealed: [11, 12, 13, 14,
+    15, 16, 41, 41, 41, 47, 47, 19, 19]}, {}, {}, {melds: {kind: "chi", tiles: [32, 33, 34]}}], win:
+    {winners: 0, tile: 19, by: "self_draw"}}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -484,7 +509,11 @@ Global___ScoreResponse: _TypeAlias = ScoreResponse  # noqa: Y015
 
 @_typing.final
 class ScoreBatchRequest(_message.Message):
-    """Finished hands to score together."""
+    """Finished hands to score together.
+
+    Example: `{requests: {rules: {id: "baishan_kele"}, hand: {dealer: 1, seats: [{}, {}, {}, {}],
+    draw: {}}}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -59,7 +59,10 @@ Global___TicketState: _TypeAlias = TicketState  # noqa: Y015
 
 @_typing.final
 class PoolStake(_message.Message):
-    """A stake of a pool and what a player must bring."""
+    """A stake of a pool and what a player must bring.
+
+    Example: `{currency: "silver", per_unit: 10, buy_in: 5000}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -93,7 +96,12 @@ Global___PoolStake: _TypeAlias = PoolStake  # noqa: Y015
 
 @_typing.final
 class Pool(_message.Message):
-    """A queue with its terms."""
+    """A queue with its terms.
+
+    Example: `{pool_id: "kele-practice", name: "科乐练习场 Kele practice", rules: {id: "baishan_kele"},
+    stakes: {currency: "points", book: "baishan_kele", per_unit: 1}, hands: 8,
+    fill_with_bots_after_ms: 1500, waiting: 2}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -188,7 +196,11 @@ Global___ListPoolsResponse: _TypeAlias = ListPoolsResponse  # noqa: Y015
 
 @_typing.final
 class JoinQueueRequest(_message.Message):
-    """Queues the caller."""
+    """Queues the caller.
+
+    Example: `{request_id: "ming-17", pool_id: "kele-practice", client_version: 3, labels: {key:
+    "club", value: "17"}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -282,7 +294,12 @@ Global___JoinQueueResponse: _TypeAlias = JoinQueueResponse  # noqa: Y015
 
 @_typing.final
 class Ticket(_message.Message):
-    """A place in a queue."""
+    """A place in a queue.
+
+    Example: `{ticket_id: "k-5f0c1d9a4be27788aa01c3d2", pool_id: "kele-practice", player_id: "ming",
+    state: TICKET_STATE_ASSIGNED, queued: {seconds: 1767225600}, table_id:
+    "0197f0a4c1d27d3e8b52a90c6e4f1b77", seat: 2, endpoint: "127.0.0.1:7101"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -348,7 +365,10 @@ Global___Ticket: _TypeAlias = Ticket  # noqa: Y015
 
 @_typing.final
 class WatchTicketRequest(_message.Message):
-    """Watches a ticket."""
+    """Watches a ticket.
+
+    Example: `{ticket_id: "k-5f0c1d9a4be27788aa01c3d2"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -394,7 +414,10 @@ Global___WatchTicketResponse: _TypeAlias = WatchTicketResponse  # noqa: Y015
 
 @_typing.final
 class LeaveQueueRequest(_message.Message):
-    """Leaves a queue."""
+    """Leaves a queue.
+
+    Example: `{ticket_id: "k-5f0c1d9a4be27788aa01c3d2"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -440,7 +463,10 @@ Global___LeaveQueueResponse: _TypeAlias = LeaveQueueResponse  # noqa: Y015
 
 @_typing.final
 class GetPlayerStatusRequest(_message.Message):
-    """Asks where a player is."""
+    """Asks where a player is.
+
+    Example: `{player_id: "ming"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -27,6 +27,9 @@ if _version_not_supported:
 
 class MatchmakingServiceStub(object):
     """Finds four players for a table, holds their buy-ins, and has the table created.
+
+    Any call about a ticket or a player may be answered with UNAVAILABLE (QUEUE_UNAVAILABLE: the
+    database fails; whether a change was made, the same call tells).
     """
 
     def __init__(self, channel):
@@ -64,6 +67,9 @@ class MatchmakingServiceStub(object):
 
 class MatchmakingServiceServicer(object):
     """Finds four players for a table, holds their buy-ins, and has the table created.
+
+    Any call about a ticket or a player may be answered with UNAVAILABLE (QUEUE_UNAVAILABLE: the
+    database fails; whether a change was made, the same call tells).
     """
 
     def ListPools(self, request, context):
@@ -158,6 +164,9 @@ def add_MatchmakingServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class MatchmakingService(object):
     """Finds four players for a table, holds their buy-ins, and has the table created.
+
+    Any call about a ticket or a player may be answered with UNAVAILABLE (QUEUE_UNAVAILABLE: the
+    database fails; whether a change was made, the same call tells).
     """
 
     @staticmethod

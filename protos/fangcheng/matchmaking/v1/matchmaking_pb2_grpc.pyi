@@ -27,7 +27,11 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class MatchmakingServiceStub:
-    """Finds four players for a table, holds their buy-ins, and has the table created."""
+    """Finds four players for a table, holds their buy-ins, and has the table created.
+
+    Any call about a ticket or a player may be answered with UNAVAILABLE (QUEUE_UNAVAILABLE: the
+    database fails; whether a change was made, the same call tells).
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -69,7 +73,11 @@ class MatchmakingServiceStub:
 
 @_typing.type_check_only
 class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
-    """Finds four players for a table, holds their buy-ins, and has the table created."""
+    """Finds four players for a table, holds their buy-ins, and has the table created.
+
+    Any call about a ticket or a player may be answered with UNAVAILABLE (QUEUE_UNAVAILABLE: the
+    database fails; whether a change was made, the same call tells).
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListPools: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.ListPoolsRequest, _matchmaking_pb2.ListPoolsResponse]  # type: ignore[assignment]
@@ -107,7 +115,11 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     """
 
 class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Finds four players for a table, holds their buy-ins, and has the table created."""
+    """Finds four players for a table, holds their buy-ins, and has the table created.
+
+    Any call about a ticket or a player may be answered with UNAVAILABLE (QUEUE_UNAVAILABLE: the
+    database fails; whether a change was made, the same call tells).
+    """
 
     @_abc_1.abstractmethod
     def ListPools(

@@ -120,7 +120,10 @@ Global___RuleSetChoice: _TypeAlias = RuleSetChoice  # noqa: Y015
 
 @_typing.final
 class OptionValue(_message.Message):
-    """The value of an option, of the type that the rule set's description names."""
+    """The value of an option, of the type that the rule set's description names.
+
+    Example: `{integer: 50}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -152,7 +155,11 @@ Global___OptionValue: _TypeAlias = OptionValue  # noqa: Y015
 
 @_typing.final
 class OptionSpec(_message.Message):
-    """One option of a rule set."""
+    """One option of a rule set.
+
+    Example: `{id: "cap", type: OPTION_TYPE_INTEGER, default_value: {integer: 50}, maximum: 100000,
+    name_zh: "封顶", meaning: "Units that one loser pays for the win at most; 0: no cap."}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -206,7 +213,11 @@ Global___OptionSpec: _TypeAlias = OptionSpec  # noqa: Y015
 
 @_typing.final
 class FanItemSpec(_message.Message):
-    """One entry of a rule set's list of fan items."""
+    """One entry of a rule set's list of fan items.
+
+    Example: `{id: "triple_seq", name_zh: "两般高", name_en: "three identical sequences", fan: 2,
+    meaning: "A loser's only if all three are chi.", excludes: "twin_seq"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -454,7 +465,10 @@ Global___FanItem: _TypeAlias = FanItem  # noqa: Y015
 
 @_typing.final
 class Transfer(_message.Message):
-    """A payment of a finished hand, in units."""
+    """A payment of a finished hand, in units.
+
+    Example: `{from_seat: 1, to_seat: 0, amount: 32, reason: "win"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -495,7 +509,12 @@ Global___Transfer: _TypeAlias = Transfer  # noqa: Y015
 
 @_typing.final
 class SeatHand(_message.Message):
-    """One seat at the end of a hand."""
+    """One seat at the end of a hand.
+
+    Example: `{concealed: [11, 11, 47, 47], melds: [{kind: "chi", tiles: [12, 13, 14]}, {kind:
+    "pong", tiles: [25, 25, 25], from_seat: 2}, {kind: "chi", tiles: [37, 38, 39]}], declared:
+    "ting", piao: 5, first_discard: 41}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -545,7 +564,10 @@ Global___SeatHand: _TypeAlias = SeatHand  # noqa: Y015
 
 @_typing.final
 class WinEnd(_message.Message):
-    """A hand that ended with a win."""
+    """A hand that ended with a win.
+
+    Example: `{winners: 0, tile: 38, by: "discard", from_seat: 3}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -635,7 +657,10 @@ Global___DrawEnd: _TypeAlias = DrawEnd  # noqa: Y015
 
 @_typing.final
 class EscapeEnd(_message.Message):
-    """A hand that ended because a seat left for good."""
+    """A hand that ended because a seat left for good.
+
+    Example: `{seat: 2}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -679,7 +704,10 @@ Global___EightFlowersEnd: _TypeAlias = EightFlowersEnd  # noqa: Y015
 
 @_typing.final
 class DissolvedEnd(_message.Message):
-    """A hand that an operator or a vote dissolved: nothing is paid."""
+    """A hand that an operator or a vote dissolved: nothing is paid.
+
+    Example: `{reason: "the club closed"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -701,7 +729,10 @@ Global___DissolvedEnd: _TypeAlias = DissolvedEnd  # noqa: Y015
 
 @_typing.final
 class FinishedHand(_message.Message):
-    """A finished hand of four seats, all that a payment depends on."""
+    """A finished hand of four seats, all that a payment depends on.
+
+    Example: `{dealer: 1, seats: [{}, {}, {}, {}], draw: {}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -775,7 +806,11 @@ Global___FinishedHand: _TypeAlias = FinishedHand  # noqa: Y015
 
 @_typing.final
 class Reading(_message.Message):
-    """A way to see a complete hand as sets."""
+    """A way to see a complete hand as sets.
+
+    Example: `{shape: "standard", sets: [{tiles: [12, 13, 14]}, {tiles: [15, 15, 15]}, {tiles: [27,
+    28, 29]}, {tiles: [31, 32, 33]}, {tiles: [41, 41]}]}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -803,7 +838,10 @@ Global___Reading: _TypeAlias = Reading  # noqa: Y015
 
 @_typing.final
 class TileSet(_message.Message):
-    """Tiles that belong together."""
+    """Tiles that belong together.
+
+    Example: `{tiles: [12, 13, 14]}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -827,7 +865,11 @@ Global___TileSet: _TypeAlias = TileSet  # noqa: Y015
 
 @_typing.final
 class WinnerScore(_message.Message):
-    """What a winner's hand counts."""
+    """What a winner's hand counts.
+
+    Example: `{seat: 0, items: {id: "self_draw", name_zh: "自摸", name_en: "self-draw", fan: 1, count:
+    1}, fan: 1, reading: {shape: "standard"}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -877,7 +919,11 @@ Global___WinnerScore: _TypeAlias = WinnerScore  # noqa: Y015
 
 @_typing.final
 class LoserScore(_message.Message):
-    """What one loser pays a winner for the win."""
+    """What one loser pays a winner for the win.
+
+    Example: `{seat: 3, winner: 0, items: {id: "dealer", name_zh: "坐庄", name_en: "dealer", fan: 1,
+    count: 1}, fan: 2, amount: 4}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -957,7 +1003,10 @@ Global___Score: _TypeAlias = Score  # noqa: Y015
 
 @_typing.final
 class Problem(_message.Message):
-    """Why one item of a batch, or one action, was refused."""
+    """Why one item of a batch, or one action, was refused.
+
+    Example: `{reason: "FIFTH_COPY", message: "there are five 1m", field: "hand"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -84,7 +84,10 @@ Global___LeaveMode: _TypeAlias = LeaveMode  # noqa: Y015
 
 @_typing.final
 class SeatAssignment(_message.Message):
-    """Who sits where at a new table."""
+    """Who sits where at a new table.
+
+    Example: `{player_id: "ming", profile: "{\\"avatar\\": 3}", hold_ids: "h-1"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -120,7 +123,10 @@ Global___SeatAssignment: _TypeAlias = SeatAssignment  # noqa: Y015
 
 @_typing.final
 class Stake(_message.Message):
-    """What one unit of the rules is worth in a currency. All stakes of a table move together."""
+    """What one unit of the rules is worth in a currency. All stakes of a table move together.
+
+    Example: `{currency: "points", book: "baishan_kele", per_unit: 1}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -150,7 +156,10 @@ Global___Stake: _TypeAlias = Stake  # noqa: Y015
 
 @_typing.final
 class Timing(_message.Message):
-    """The clocks of a table."""
+    """The clocks of a table.
+
+    Example: `{turn_ms: 10000, claim_window_ms: 800}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -201,7 +210,12 @@ Global___Timing: _TypeAlias = Timing  # noqa: Y015
 
 @_typing.final
 class CreateTableRequest(_message.Message):
-    """Creates a table."""
+    """Creates a table.
+
+    Example: `{request_id: "room-17/1", rules: {id: "baishan_kele"}, seats: [{player_id: "ming"},
+    {player_id: "lan"}, {player_id: "ju"}, {player_id: "zhu"}], stakes: {currency: "silver",
+    per_unit: 10}, hands: 8, labels: {key: "club", value: "17"}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -330,7 +344,7 @@ class Seat(_message.Message):
     standing: _builtins.int
     """Units won (above 0) or lost (below 0) at this table, before any shortfall."""
     is_bot: _builtins.bool
-    """A bot plays the seat. Filled for operators and services only."""
+    """A bot plays the seat. Filled in answers to operators and services only, never in events."""
     leaving: _builtins.bool
     """The player leaves after the hand in play."""
     def __init__(
@@ -463,7 +477,10 @@ Global___Table: _TypeAlias = Table  # noqa: Y015
 
 @_typing.final
 class GetTableRequest(_message.Message):
-    """Asks for a table."""
+    """Asks for a table.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -509,7 +526,10 @@ Global___GetTableResponse: _TypeAlias = GetTableResponse  # noqa: Y015
 
 @_typing.final
 class ListTablesRequest(_message.Message):
-    """Asks for a page of tables."""
+    """Asks for a page of tables.
+
+    Example: `{rule_set: "baishan_kele", labels: {key: "club", value: "17"}, page_size: 20}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -601,7 +621,11 @@ Global___ListTablesResponse: _TypeAlias = ListTablesResponse  # noqa: Y015
 
 @_typing.final
 class AttendRequest(_message.Message):
-    """Attends the caller's seat."""
+    """Attends the caller's seat.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", from_number: 41, entropy: "my own
+    luck"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -670,7 +694,7 @@ class Heartbeat(_message.Message):
     SERVER_TIME_FIELD_NUMBER: _builtins.int
     LAST_NUMBER_FIELD_NUMBER: _builtins.int
     last_number: _builtins.int
-    """The newest number of this viewer."""
+    """The newest number of this viewer; 0 on a stream of many seats."""
     @_builtins.property
     def server_time(self) -> _timestamp_pb2.Timestamp:
         """The table's clock."""
@@ -691,7 +715,10 @@ Global___Heartbeat: _TypeAlias = Heartbeat  # noqa: Y015
 
 @_typing.final
 class AttendManyRequest(_message.Message):
-    """One message to a stream of many seats."""
+    """One message to a stream of many seats.
+
+    Example: `{add: {player_id: "ming", table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77"}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -729,7 +756,10 @@ Global___AttendManyRequest: _TypeAlias = AttendManyRequest  # noqa: Y015
 
 @_typing.final
 class AddSeat(_message.Message):
-    """Adds a seat to a stream of many."""
+    """Adds a seat to a stream of many.
+
+    Example: `{player_id: "ming", table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", from_number: 41}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -763,7 +793,10 @@ Global___AddSeat: _TypeAlias = AddSeat  # noqa: Y015
 
 @_typing.final
 class RemoveSeat(_message.Message):
-    """Removes a seat from a stream of many."""
+    """Removes a seat from a stream of many.
+
+    Example: `{player_id: "ming", table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -789,7 +822,11 @@ Global___RemoveSeat: _TypeAlias = RemoveSeat  # noqa: Y015
 
 @_typing.final
 class SeatAct(_message.Message):
-    """Acts for a seat on a stream of many."""
+    """Acts for a seat on a stream of many.
+
+    Example: `{player_id: "ming", act: {table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", decision_id:
+    "3-12", action: {kind: "pass"}}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1020,7 +1057,7 @@ class Action(_message.Message):
     Examples: `{kind: "discard", tile: 14}`, `{kind: "discard", tile: 14, declare: "ting"}`,
     `{kind: "chi", tiles: [12, 14], tile: 13}`, `{kind: "kong", tile: 25, meld: "concealed_kong"}`,
     `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`, `{kind: "false_win"}`,
-    `{kind: "back"}`
+    `{kind: "trustee"}`, `{kind: "back"}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -1033,8 +1070,9 @@ class Action(_message.Message):
     AMOUNT_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """`discard`, `chi`, `pong`, `kong`, `win`, `pass`, `piao`, `false_win` (诈胡: to call a win without
-    having one, which costs and leaves the prompt open), or `back`, which takes a seat back from the
-    table. Other rule sets may bring their own.
+    having one, which costs and leaves the prompt open); or `trustee`, which no prompt lists: the
+    table plays for the seat; or `back`, which takes a seat back from the table. Other rule sets may
+    bring their own.
     """
     tile: _builtins.int
     """The tile discarded, claimed, won on, or of which a kong is made (a whirlwind: its lowest dragon);
@@ -1072,7 +1110,11 @@ Global___Action: _TypeAlias = Action  # noqa: Y015
 
 @_typing.final
 class ActRequest(_message.Message):
-    """Answers a prompt."""
+    """Answers a prompt.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", decision_id: "3-12", action: {kind:
+    "discard", tile: 14}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1085,7 +1127,7 @@ class ActRequest(_message.Message):
     """From the prompt; for `back` from TrusteeChanged."""
     @_builtins.property
     def action(self) -> Global___Action:
-        """One of the prompt's actions, equal in every field."""
+        """One of the prompt's actions, equal in every field; or `trustee` or `back` without other fields."""
 
     def __init__(
         self,
@@ -1126,7 +1168,10 @@ Global___ActResponse: _TypeAlias = ActResponse  # noqa: Y015
 
 @_typing.final
 class WatchRequest(_message.Message):
-    """Watches a table."""
+    """Watches a table.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1184,7 +1229,10 @@ Global___WatchResponse: _TypeAlias = WatchResponse  # noqa: Y015
 
 @_typing.final
 class LeaveTableRequest(_message.Message):
-    """Leaves a table."""
+    """Leaves a table.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", mode: LEAVE_MODE_AFTER_HAND}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1234,7 +1282,11 @@ Global___LeaveTableResponse: _TypeAlias = LeaveTableResponse  # noqa: Y015
 
 @_typing.final
 class TableEvent(_message.Message):
-    """One event as one viewer sees it."""
+    """One event as one viewer sees it.
+
+    Example: `{number: 42, time: {seconds: 1767225600}, discarded: {seat: 2, tile: 39, declared:
+    "ting"}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1534,7 +1586,10 @@ Global___SeatTiles: _TypeAlias = SeatTiles  # noqa: Y015
 
 @_typing.final
 class Drawn(_message.Message):
-    """A seat has drawn."""
+    """A seat has drawn.
+
+    Example: `{seat: 1, tile: 0, origin: "front", wall_tiles: 61}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1710,7 +1765,10 @@ Global___Discarded: _TypeAlias = Discarded  # noqa: Y015
 
 @_typing.final
 class Melded(_message.Message):
-    """A seat has laid down a meld."""
+    """A seat has laid down a meld.
+
+    Example: `{seat: 2, meld: {kind: "concealed_kong", tiles: [0, 0, 0, 0]}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1742,7 +1800,11 @@ Global___Melded: _TypeAlias = Melded  # noqa: Y015
 
 @_typing.final
 class Prompt(_message.Message):
-    """The viewer is asked."""
+    """The viewer is asked.
+
+    Example: `{decision_id: "3-12", kind: "claim", actions: [{kind: "pong", tile: 25}, {kind:
+    "pass"}], ms_left: 8000}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1778,7 +1840,10 @@ Global___Prompt: _TypeAlias = Prompt  # noqa: Y015
 
 @_typing.final
 class PromptClosed(_message.Message):
-    """The viewer's prompt is closed."""
+    """The viewer's prompt is closed.
+
+    Example: `{decision_id: "3-12", why: "answered", action: {kind: "pass"}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1788,7 +1853,9 @@ class PromptClosed(_message.Message):
     decision_id: _builtins.str
     """The prompt."""
     why: _builtins.str
-    """`answered`, `timed_out` or `withdrawn` (another seat's claim came first, or the hand ended)."""
+    """`answered`, `timed_out` or `withdrawn` (another seat's claim came first, the hand ended, or the
+    table plays for the seat now).
+    """
     @_builtins.property
     def action(self) -> Global___Action:
         """What was answered; unset unless `answered`."""
@@ -1810,7 +1877,10 @@ Global___PromptClosed: _TypeAlias = PromptClosed  # noqa: Y015
 
 @_typing.final
 class TrusteeChanged(_message.Message):
-    """A seat is played for by the table (托管), or no longer."""
+    """A seat is played for by the table (托管), or no longer.
+
+    Example: `{seat: 1, trustee: true, why: "timeouts", decision_id: "back-2"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1823,7 +1893,7 @@ class TrusteeChanged(_message.Message):
     trustee: _builtins.bool
     """The table plays."""
     why: _builtins.str
-    """`timeouts`, `disconnected` or `back`."""
+    """`timeouts`, `disconnected`, `asked` or `back`."""
     decision_id: _builtins.str
     """To the seat itself, where the table plays for it: the decision to which `{kind: "back"}` is the
     answer. Otherwise empty.
@@ -1970,7 +2040,10 @@ Global___HandSettled: _TypeAlias = HandSettled  # noqa: Y015
 
 @_typing.final
 class SettledPayment(_message.Message):
-    """One payment as it was settled."""
+    """One payment as it was settled.
+
+    Example: `{currency: "silver", from_seat: 1, to_seat: 0, due: 320, paid: 320, reason: "win"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2051,7 +2124,10 @@ Global___TableClosed: _TypeAlias = TableClosed  # noqa: Y015
 
 @_typing.final
 class GetHandRecordRequest(_message.Message):
-    """Asks for the record of a hand."""
+    """Asks for the record of a hand.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", hand_number: 3}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

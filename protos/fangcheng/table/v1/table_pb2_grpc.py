@@ -94,7 +94,8 @@ class TableServiceServicer(object):
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
         (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
-        (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
+        (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE;
+        JOURNAL_UNAVAILABLE: it could not be stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -137,7 +138,8 @@ class TableServiceServicer(object):
     def AttendMany(self, request_iterator, context):
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-        a problem for it; the stream goes on.
+        a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+        is closed as Attend is, if its reader is too slow.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -145,12 +147,14 @@ class TableServiceServicer(object):
 
     def Act(self, request, context):
         """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
-        seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
-        the decision id of its TrusteeChanged.
+        prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
+        and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
+        not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
 
         NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
         prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-        prompt's).
+        prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
+        be stored; a repeat tells).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -167,7 +171,7 @@ class TableServiceServicer(object):
         """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
         hand is in play. Asking again changes nothing; now may follow after.
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

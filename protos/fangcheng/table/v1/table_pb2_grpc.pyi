@@ -46,7 +46,8 @@ class TableServiceStub:
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
     (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
-    (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
+    (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE;
+    JOURNAL_UNAVAILABLE: it could not be stored).
     """
     GetTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]
     """What everybody may know of a table.
@@ -73,16 +74,19 @@ class TableServiceStub:
     AttendMany: _grpc.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it; the stream goes on.
+    a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+    is closed as Attend is, if its reader is too slow.
     """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
     """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
-    seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
-    the decision id of its TrusteeChanged.
+    prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
+    and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
+    not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
 
     NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
     prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-    prompt's).
+    prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
+    be stored; a repeat tells).
     """
     Watch: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]
     """Streams the spectators' view of a table: open information only. As Attend otherwise."""
@@ -90,7 +94,7 @@ class TableServiceStub:
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
     hand is in play. Asking again changes nothing; now may follow after.
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
     """
     GetHandRecord: _grpc.UnaryUnaryMultiCallable[_table_pb2.GetHandRecordRequest, _table_pb2.GetHandRecordResponse]
     """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
@@ -113,7 +117,8 @@ class TableServiceAsyncStub(TableServiceStub):
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
     (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
-    (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
+    (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE;
+    JOURNAL_UNAVAILABLE: it could not be stored).
     """
     GetTable: _aio.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]  # type: ignore[assignment]
     """What everybody may know of a table.
@@ -140,16 +145,19 @@ class TableServiceAsyncStub(TableServiceStub):
     AttendMany: _aio.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]  # type: ignore[assignment]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it; the stream goes on.
+    a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+    is closed as Attend is, if its reader is too slow.
     """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
     """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
-    seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
-    the decision id of its TrusteeChanged.
+    prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
+    and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
+    not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
 
     NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
     prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-    prompt's).
+    prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
+    be stored; a repeat tells).
     """
     Watch: _aio.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]  # type: ignore[assignment]
     """Streams the spectators' view of a table: open information only. As Attend otherwise."""
@@ -157,7 +165,7 @@ class TableServiceAsyncStub(TableServiceStub):
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
     hand is in play. Asking again changes nothing; now may follow after.
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
     """
     GetHandRecord: _aio.UnaryUnaryMultiCallable[_table_pb2.GetHandRecordRequest, _table_pb2.GetHandRecordResponse]  # type: ignore[assignment]
     """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
@@ -183,7 +191,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
         (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
-        (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE).
+        (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE;
+        JOURNAL_UNAVAILABLE: it could not be stored).
         """
 
     @_abc_1.abstractmethod
@@ -234,7 +243,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_pb2.AttendManyResponse], _abc.AsyncIterator[_table_pb2.AttendManyResponse]]:
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-        a problem for it; the stream goes on.
+        a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+        is closed as Attend is, if its reader is too slow.
         """
 
     @_abc_1.abstractmethod
@@ -244,12 +254,14 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.ActResponse, _abc.Awaitable[_table_pb2.ActResponse]]:
         """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
-        seat that the table plays for (托管) is not prompted; it is taken back with `{kind: "back"}` and
-        the decision id of its TrusteeChanged.
+        prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
+        and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
+        not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
 
         NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
         prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-        prompt's).
+        prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
+        be stored; a repeat tells).
         """
 
     @_abc_1.abstractmethod
@@ -269,7 +281,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
         hand is in play. Asking again changes nothing; now may follow after.
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
         """
 
     @_abc_1.abstractmethod

@@ -26,7 +26,10 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class OpenWalletRequest(_message.Message):
-    """Opens a wallet."""
+    """Opens a wallet.
+
+    Example: `{player_id: "ming"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -70,7 +73,10 @@ Global___OpenWalletResponse: _TypeAlias = OpenWalletResponse  # noqa: Y015
 
 @_typing.final
 class GetBalancesRequest(_message.Message):
-    """Asks for balances."""
+    """Asks for balances.
+
+    Example: `{player_id: "ming"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -92,7 +98,10 @@ Global___GetBalancesRequest: _TypeAlias = GetBalancesRequest  # noqa: Y015
 
 @_typing.final
 class Balance(_message.Message):
-    """A balance in one currency and book."""
+    """A balance in one currency and book.
+
+    Example: `{currency: "silver", available: 15000, held: 5000}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -154,7 +163,11 @@ Global___GetBalancesResponse: _TypeAlias = GetBalancesResponse  # noqa: Y015
 
 @_typing.final
 class DepositRequest(_message.Message):
-    """Brings money in."""
+    """Brings money in.
+
+    Example: `{request_id: "order-9341", player_id: "ming", currency: "silver", amount: 20000, memo:
+    "order 9341"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -224,7 +237,10 @@ Global___DepositResponse: _TypeAlias = DepositResponse  # noqa: Y015
 
 @_typing.final
 class WithdrawRequest(_message.Message):
-    """Takes money out."""
+    """Takes money out.
+
+    Example: `{request_id: "payout-77", player_id: "ming", currency: "silver", amount: 500}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -294,7 +310,11 @@ Global___WithdrawResponse: _TypeAlias = WithdrawResponse  # noqa: Y015
 
 @_typing.final
 class Entry(_message.Message):
-    """One entry of an account. Entries are only ever added."""
+    """One entry of an account. Entries are only ever added.
+
+    Example: `{version: 7, currency: "silver", amount: 320, balance_after: 15320, reason: "win",
+    reference: "0197f0a4c1d27d3e8b52a90c6e4f1b77/3", time: {seconds: 1767225600}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -350,7 +370,10 @@ Global___Entry: _TypeAlias = Entry  # noqa: Y015
 
 @_typing.final
 class ListEntriesRequest(_message.Message):
-    """Asks for a page of entries."""
+    """Asks for a page of entries.
+
+    Example: `{player_id: "ming", currency: "silver", page_size: 20}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -521,7 +544,10 @@ Global___AuditLedgerResponse: _TypeAlias = AuditLedgerResponse  # noqa: Y015
 
 @_typing.final
 class HoldRequest(_message.Message):
-    """One buy-in."""
+    """One buy-in.
+
+    Example: `{player_id: "ming", currency: "silver", amount: 5000}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -555,7 +581,11 @@ Global___HoldRequest: _TypeAlias = HoldRequest  # noqa: Y015
 
 @_typing.final
 class PlaceHoldsRequest(_message.Message):
-    """Sets buy-ins aside."""
+    """Sets buy-ins aside.
+
+    Example: `{request_id: "match-5", holds: [{player_id: "ming", currency: "silver", amount: 5000},
+    {player_id: "lan", currency: "silver", amount: 5000}]}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -657,7 +687,10 @@ Global___PlaceHoldsResponse: _TypeAlias = PlaceHoldsResponse  # noqa: Y015
 
 @_typing.final
 class ReleaseHoldsRequest(_message.Message):
-    """Gives holds back."""
+    """Gives holds back.
+
+    Example: `{hold_ids: ["h-1", "h-2"]}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -705,7 +738,10 @@ Global___ReleaseHoldsResponse: _TypeAlias = ReleaseHoldsResponse  # noqa: Y015
 
 @_typing.final
 class SettlementParty(_message.Message):
-    """A seat of the table that settles."""
+    """A seat of the table that settles.
+
+    Example: `{player_id: "ming", hold_ids: "h-1"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -733,7 +769,10 @@ Global___SettlementParty: _TypeAlias = SettlementParty  # noqa: Y015
 
 @_typing.final
 class SettlementTransfer(_message.Message):
-    """One payment of a settlement."""
+    """One payment of a settlement.
+
+    Example: `{currency: "silver", from_party: 1, to_party: 0, amount: 320, reason: "win"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -782,7 +821,12 @@ Global___SettlementTransfer: _TypeAlias = SettlementTransfer  # noqa: Y015
 
 @_typing.final
 class SettleRequest(_message.Message):
-    """Settles a hand."""
+    """Settles a hand.
+
+    Example: `{key: "0197f0a4c1d27d3e8b52a90c6e4f1b77/3", parties: [{player_id: "ming", hold_ids:
+    "h-1"}, {player_id: "lan", hold_ids: "h-2"}], transfers: {currency: "silver", from_party: 1,
+    to_party: 0, amount: 320, reason: "win"}, labels: {key: "club", value: "17"}}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1008,7 +1052,10 @@ Global___SettleResponse: _TypeAlias = SettleResponse  # noqa: Y015
 
 @_typing.final
 class GetSettlementRequest(_message.Message):
-    """Asks for a settlement."""
+    """Asks for a settlement.
+
+    Example: `{key: "0197f0a4c1d27d3e8b52a90c6e4f1b77/3"}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

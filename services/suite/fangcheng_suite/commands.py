@@ -1,0 +1,375 @@
+"""The commands of `fangcheng`: what each is told and what it tells when it fails.
+
+What a command needs is imported in it: `--help` and what needs no service answer at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from .cli import EXIT_INTERRUPTED
+from .errors import SuiteError, from_call
+from .state import StateFolder, default_folder
+
+if TYPE_CHECKING:
+    from .access import Access
+    from .render import Ink
+
+P = ParamSpec("P")
+
+EXIT_FAILED = 1
+
+app = typer.Typer(
+    name="fangcheng",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Fangcheng 方城: gRPC services for regional Chinese mahjong, run on this computer.\n\n"
+    "Begin with `fangcheng demo`, then `fangcheng up`.",
+)
+ledger = typer.Typer(no_args_is_help=True, help="The wallet's books.")
+app.add_typer(ledger, name="ledger")
+
+State = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        metavar="FOLDER",
+        help="State folder of the suite. Default: $FANGCHENG_STATE, else ~/.local/state/fangcheng.",
+        show_default=False,
+    ),
+]
+
+
+def _console() -> Console:
+    # Without a terminal nobody wants lines broken at 80 columns.
+    width = None if sys.stdout.isatty() else 10_000
+    return Console(highlight=False, width=width, soft_wrap=not sys.stdout.isatty())
+
+
+def _ink() -> Ink:
+    from .render import Ink
+
+    return Ink.for_encoding(sys.stdout.encoding)
+
+
+def _access(state: Path | None) -> Access:
+    from .access import Access
+
+    suite = StateFolder(state or default_folder()).read()
+    return Access(suite.target, suite.key)
+
+
+def _fail(error: SuiteError) -> typer.Exit:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"[bold red]error:[/bold red] {escape(error.message)}")
+    for line in error.details:
+        console.print(f"  [dim]{escape(line)}[/dim]")
+    if error.hint:
+        console.print(escape(error.hint))
+    return typer.Exit(EXIT_FAILED)
+
+
+def _told(command: Callable[P, None]) -> Callable[P, None]:
+    """Tell what went wrong in a line instead of showing a trace."""
+
+    @functools.wraps(command)
+    def wrapped(*arguments: P.args, **more: P.kwargs) -> None:
+        try:
+            command(*arguments, **more)
+        except (Exception, BaseExceptionGroup) as error:
+            reason = _reason(error)
+            if reason is None:
+                raise
+            raise _fail(reason) from None
+
+    return wrapped
+
+
+def _reason(error: BaseException) -> SuiteError | None:
+    """The first thing in an exception, or a group of them, that a person can be told."""
+    if isinstance(error, SuiteError):
+        return error
+    if "grpc" in sys.modules:  # else no call can have failed
+        import grpc
+
+        if isinstance(error, grpc.RpcError):
+            return from_call(error, "a call failed")
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            if (reason := _reason(part)) is not None:
+                return reason
+    return None
+
+
+def _run(main: Callable[[], Coroutine[Any, Any, None]], exit_code: int = 0) -> None:
+    """Run until done or interrupted: Ctrl-C and SIGTERM end in order, a second one at once."""
+
+    async def guarded() -> None:
+        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+
+        def interrupted() -> None:
+            if task is not None and not task.cancelling():
+                task.cancel()
+                return
+            from . import launcher
+
+            for running in launcher.LIVE:
+                running.kill()
+            os._exit(EXIT_INTERRUPTED)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupted)
+        await main()
+
+    try:
+        asyncio.run(guarded())
+    except asyncio.CancelledError:
+        print("Stopped.", file=sys.stderr)
+        raise typer.Exit(exit_code) from None
+
+
+@app.command()
+@_told
+def demo() -> None:
+    """Play hands of every rule set between four bots, then check the books.
+
+    Starts every service as a process of its own, queues four bots, shows each hand's result, audits
+    the ledger and verifies a shuffle. Takes less than a minute and leaves nothing behind.
+
+    Example: `fangcheng demo`
+    """
+    from .demo import Demo
+
+    _run(Demo(_console(), _ink()).run, EXIT_INTERRUPTED)
+
+
+@app.command()
+@_told
+def up(
+    evaluators: Annotated[
+        int, typer.Option(min=1, max=64, help="Processes of the evaluation service.")
+    ] = 1,
+    tables: Annotated[
+        int, typer.Option(min=0, max=100, help="Practice tables that bots keep alive.")
+    ] = 1,
+    pace: Annotated[
+        float, typer.Option(min=0, max=60, help="Seconds that a bot thinks about a turn.")
+    ] = 1.0,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65_000,
+            help="First port: matchmaking here, table +1, wallet +2, evaluators from +10; "
+            "metrics a hundred above. 0: free ports.",
+        ),
+    ] = 7100,
+    state: State = None,
+) -> None:
+    """Run the whole suite on this computer until Ctrl-C, with bots at practice tables.
+
+    Every service is a process of its own, listens on loopback and keeps its data in the state
+    folder. One that crashes is started again.
+
+    Example: `fangcheng up --evaluators 2 --tables 2`
+    """
+    from .up import up as run_up
+
+    _run(
+        lambda: run_up(
+            _console(),
+            _ink(),
+            state or default_folder(),
+            evaluators=evaluators,
+            port=port,
+            tables=tables,
+            pace_seconds=pace,
+        )
+    )
+
+
+@app.command()
+@_told
+def token(
+    subject: Annotated[
+        str, typer.Argument(help="Who calls: `player:<id>`, `operator` or `service:<name>`.")
+    ],
+    scope: Annotated[
+        list[str] | None, typer.Option(help="A scope, such as `act_as` or `bot`; repeatable.")
+    ] = None,
+    ttl: Annotated[float, typer.Option(min=1, help="Seconds that it is good for.")] = 3600.0,
+    state: State = None,
+) -> None:
+    """Print a development token, signed with the key of the running suite.
+
+    Example: `fangcheng token player:ming --ttl 600`
+    """
+    from fangcheng_kit.principal import mint_token
+
+    key = StateFolder(state or default_folder()).read().key
+    try:
+        made = mint_token(key, subject, scope or [], ttl)
+    except ValueError as error:
+        raise SuiteError(str(error), "Example: fangcheng token player:ming") from None
+    print(made)
+
+
+@app.command()
+@_told
+def evaluate(
+    hand: Annotated[
+        str, typer.Argument(help="Concealed tiles: `123m456p789s1122z`, with or without spaces.")
+    ],
+    melds: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A set laid down: `chi 123m`, `pong 555z`, `concealed kong 1111p`; repeatable."
+        ),
+    ] = None,
+    rules: Annotated[str, typer.Option(help="The rule set.")] = "baishan_kele",
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the rule set: `cap=0`; repeatable.")
+    ] = None,
+) -> None:
+    """Tell what a hand of 13 or 14 tiles is: win, readings, fan, waits, shanten, best discards.
+
+    Works by itself; no service has to run.
+
+    Example: `fangcheng evaluate "123m456p77s999m" --melds "pong 555z"`
+    """
+    from .evaluate import answer, ask
+
+    console = _console()
+    for line in answer(ask(rules, hand, melds or [], option or []), _ink()):
+        console.print(line)
+
+
+@app.command()
+@_told
+def rules(
+    rule_set: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A rule set. Default: a list of all.")
+    ] = None,
+) -> None:
+    """Tell the rule sets; of one its tiles, fan items, options and rank titles.
+
+    Works by itself; no service has to run. The same catalogue comes from `ListRuleSets`.
+
+    Example: `fangcheng rules shandong`
+    """
+    from .cataloguing import list_rule_sets, show_rule_set
+
+    console = _console()
+    ink = _ink()
+    for part in show_rule_set(rule_set, ink) if rule_set else list_rule_sets(ink):
+        console.print(part)
+
+
+@app.command()
+@_told
+def tables(
+    closed: Annotated[bool, typer.Option("--closed", help="Closed tables too.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the list once and end.")] = False,
+    state: State = None,
+) -> None:
+    """List the live tables; in a terminal the list stays up to date until Ctrl-C.
+
+    Example: `fangcheng tables --once`
+    """
+    from .watching import show_tables
+
+    console = _console()
+    live = console.is_terminal and not once
+    access = _access(state)
+    _run(lambda: show_tables(access, console, _ink(), closed=closed, live=live))
+
+
+@app.command()
+@_told
+def watch(
+    table: Annotated[
+        str | None,
+        typer.Argument(help="The table's id or the beginning of it. Default: the newest."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Draw the table as it is and end.")] = False,
+    state: State = None,
+) -> None:
+    """Draw a table in the terminal as a spectator sees it, live, until it closes or Ctrl-C.
+
+    Without a terminal a line is printed for each event.
+
+    Example: `fangcheng watch`
+    """
+    from .watching import find_table, show_table
+
+    access = _access(state)
+
+    async def show() -> None:
+        table_id = await find_table(access, table)
+        await show_table(access, _console(), _ink(), table_id, once=once)
+
+    _run(show)
+
+
+@app.command()
+@_told
+def verify(
+    table: Annotated[str, typer.Argument(help="The table's id or the beginning of it.")],
+    hand: Annotated[int, typer.Argument(min=1, help="The hand's number, from 1.")],
+    state: State = None,
+) -> None:
+    """Check a finished hand: that its wall was fixed before the deal and nobody changed it.
+
+    Example: `fangcheng verify 01JD 3`
+    """
+    from .checking import verify_hand
+
+    access = _access(state)
+    console = _console()
+    _run(lambda: verify_hand(access, console, table, hand))
+
+
+@app.command()
+@_told
+def simulate(
+    hands: Annotated[int, typer.Argument(min=1, max=1_000_000, help="How many hands.")] = 1000,
+    rules: Annotated[str, typer.Option(help="The rule set.")] = "baishan_kele",
+    seed: Annotated[int, typer.Option(help="The same seed plays the same hands.")] = 1,
+) -> None:
+    """Play many hands in this process and tell how they ended. No service has to run.
+
+    Example: `fangcheng simulate 1000 --seed 7`
+    """
+    from .simulating import simulate as run_simulation
+
+    console = _console()
+    for part in run_simulation(rules, hands, seed, _ink()):
+        console.print(part)
+
+
+@ledger.command()
+@_told
+def audit(state: State = None) -> None:
+    """Recompute every account from its entries and compare. Exit code 1 if anything is wrong.
+
+    Example: `fangcheng ledger audit`
+    """
+    from .checking import audit_ledger
+
+    access = _access(state)
+    console = _console()
+    _run(lambda: audit_ledger(access, console))

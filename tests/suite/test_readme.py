@@ -1,0 +1,63 @@
+"""The README promises only what works. Its commands run here; its client in tests/system."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from fangcheng_suite.commands import app
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+RUNS_HERE = ("evaluate", "simulate")
+"""Commands that need no service."""
+
+
+def commands() -> list[list[str]]:
+    """The words of every command line of `fangcheng` in the README's shell blocks."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", README, re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fangcheng")]
+
+
+def test_there_are_commands_to_check() -> None:
+    assert len(commands()) >= 8
+
+
+@pytest.mark.parametrize("words", commands(), ids=" ".join)
+def test_every_command_is_understood(words: list[str]) -> None:
+    command = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command, words = command.commands[words[0]], words[1:]
+    command.make_context("fangcheng", list(words))
+
+
+@pytest.mark.parametrize(
+    "words", [words for words in commands() if words[0] in RUNS_HERE], ids=" ".join
+)
+def test_what_needs_no_service_runs(words: list[str]) -> None:
+    ended = CliRunner().invoke(app, words)
+    assert ended.exit_code == 0, ended.output
+
+
+def test_every_make_target_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    named = set(re.findall(r"\bmake ([a-z-]+)", README))
+    assert named
+    assert named <= targets
+
+
+def test_every_link_leads_somewhere() -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / link).exists(), link
+
+
+def test_the_client_is_python() -> None:
+    [client] = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+    ast.parse(client)
