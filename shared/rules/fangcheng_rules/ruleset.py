@@ -222,7 +222,8 @@ class TableInPlay(Protocol):
         """How far the wall has been taken."""
 
 
-def _may_always(table: TableInPlay, seat: SeatInPlay, tile: int) -> bool:
+def may_always(table: TableInPlay, seat: SeatInPlay, tile: int) -> bool:
+    """Whatever it is."""
     return True
 
 
@@ -259,7 +260,7 @@ class Calls:
     it draws unless it wins or kongs."""
     spoils: Callable[[tuple[Wait, ...]], bool]
     """A kong of a declared seat that leaves these waits makes its wait dead."""
-    may_discard: Callable[[TableInPlay, SeatInPlay, int], bool] = _may_always
+    may_discard: Callable[[TableInPlay, SeatInPlay, int], bool] = may_always
     """This kind may be discarded now (Jintan's swap chi); a seat that could discard nothing may
     discard anything."""
     must_kong: Callable[[TableInPlay, SeatInPlay, KongChoice], bool] = _never_must

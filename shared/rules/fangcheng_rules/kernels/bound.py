@@ -82,6 +82,8 @@ class Kernels:
             options,
             out,
         )
+        if not found:
+            return []
         words = _plain(out)
         size = templates.READING_WORDS
         return [FoundReading(*words[size * i : size * (i + 1)]) for i in range(found)]
@@ -240,6 +242,8 @@ def melds_as_bytes(melds: Iterable[Meld]) -> bytes:
 
     A whirlwind kong's is followed by one for each dragon added to it.
     """
+    if not melds:
+        return b""
     laid = bytearray()
     for meld in melds:
         laid.append(_MELD_CODES[meld.kind] | meld.first)
