@@ -267,7 +267,7 @@ def _worth(reading: FoundReading) -> tuple[int, int]:
 
 def _played(rule_set: RuleSet, kinds: int) -> tuple[Kind, ...]:
     """The kinds of a mask that the rule set has (a wind that is not there helps nobody)."""
-    return tuple(kind for kind in kinds_in(kinds) if kind in rule_set.kinds)
+    return kinds_in(kinds & rule_set.play_mask)
 
 
 def _without(tiles: tuple[Kind, ...], kind: Kind, copies: int) -> tuple[Kind, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from threading import Lock
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -229,12 +229,22 @@ def bind(hot: Hot) -> Kernels:
     return kernels
 
 
-def kinds_in(mask: int) -> Iterator[Kind]:
+_TWELVE = (1 << 12) - 1
+_KINDS_OF_TWELVE: list[tuple[Kind, ...]] = [()]
+"""The kinds of each mask of the first twelve."""
+for _bit in range(12):
+    _KINDS_OF_TWELVE += [(*kinds, _bit) for kinds in _KINDS_OF_TWELVE]
+_KINDS_OF_NEXT = [tuple(kind + 12 for kind in kinds) for kinds in _KINDS_OF_TWELVE]
+_KINDS_OF_LAST = [tuple(kind + 24 for kind in kinds) for kinds in _KINDS_OF_TWELVE]
+
+
+def kinds_in(mask: int) -> tuple[Kind, ...]:
     """The kinds of a mask, ascending."""
-    while mask:
-        bit = mask & -mask
-        yield bit.bit_length() - 1
-        mask ^= bit
+    return (
+        _KINDS_OF_TWELVE[mask & _TWELVE]
+        + _KINDS_OF_NEXT[mask >> 12 & _TWELVE]
+        + _KINDS_OF_LAST[mask >> 24]
+    )
 
 
 def melds_as_bytes(melds: Iterable[Meld]) -> bytes:
