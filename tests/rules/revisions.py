@@ -1,4 +1,4 @@
-"""Which revision of its rule set each transcript was written under, in `tests/golden/revisions.txt`.
+"""Which revision of its rule set a transcript was written under: `tests/golden/revisions.txt`.
 
 A transcript that changes means that a hand is played or scored differently: then the rule set's
 revision is raised first. `python -m tests.rules.revisions` notes new transcripts, and changed ones
