@@ -136,7 +136,7 @@ def standard_distance(
 def seven_pairs_distance(concealed: list[int], *, orphan: bool) -> int:
     """Two tiles for each of seven pairs, one of a terminal or honour where that is asked."""
     halves = [(kind, half) for kind in range(34) for half in (0, 1)]
-    lacking = sorted(
+    lacking: list[tuple[int, bool]] = sorted(
         (2 - min(2, max(0, concealed[kind] - 2 * half)), kind not in ORPHANS)
         for kind, half in halves
     )
@@ -150,5 +150,6 @@ def seven_pairs_distance(concealed: list[int], *, orphan: bool) -> int:
 
 def thirteen_orphans_distance(concealed: list[int]) -> int:
     return min(
-        sum(max(0, 1 + (kind == twice) - concealed[kind]) for kind in ORPHANS) for twice in ORPHANS
+        sum(max(0, 1 + int(kind == twice) - concealed[kind]) for kind in ORPHANS)
+        for twice in ORPHANS
     )

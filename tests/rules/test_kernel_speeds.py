@@ -14,7 +14,7 @@ import pytest
 
 from fangcheng_rules.kernels import aims, bound, speed, tables
 from fangcheng_rules.kernels.facts import NEEDS_258, NEEDS_TRIPLET, STANDARD, Hot
-from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_rules.rulesets import BUILT_IN, RULE_SETS
 from fangcheng_rules.rulesets.baishan_kele import HOT
 
 REPOSITORY = Path(__file__).parents[2]
@@ -167,3 +167,10 @@ def test_compiled_code_is_kept_apart_for_every_state_of_the_sources(tmp_path: Pa
 def test_bits_are_counted() -> None:
     for bits in (0, 1, 2**62, 2**63 - 1, 0x5555555555555555, 0x123456789ABCDEF):
         assert speed.count_bits(bits) == speed._count_bits(bits) == bits.bit_count()
+
+
+def test_code_of_another_packages_rule_set_is_kept_by_its_source_too() -> None:
+    (other,) = [rules for rules in RULE_SETS if rules not in BUILT_IN]
+    source = Path(other.hot.allows.__code__.co_filename)
+    assert bound._digest_beyond([other.hot.allows]) == f"-{speed.digest_of(source)}"
+    assert bound._digest_beyond([HOT.allows]) == ""

@@ -11,19 +11,20 @@ import pytest
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import table_pb2
 from fangcheng_client.notation import parse, text
-from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.ruleset import RuleSet
+from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.scoring import Win
 from fangcheng_suite.bots.brain import Brain
 from fangcheng_suite.view import SeatView, TableView
 
 from .arena import Arena
 
-KELE = rule_set("baishan_kele")
+KELE, BAICHENG, SHANDONG, JINTAN = map(rule_set, ("baishan_kele", "baicheng", "shandong", "jintan"))
 
 
-def brain(seed: int = 1, piao_share: float = 0.0) -> Brain:
+def brain(seed: int = 1, piao_share: float = 0.0, rules: RuleSet = KELE) -> Brain:
     chance = random.Random(seed)
-    return Brain(Arena(KELE, chance).analyse, chance, piao_share)
+    return Brain(Arena(rules, chance).analyse, chance, piao_share)
 
 
 def view(hand: str, melds: list[rules_pb2.Meld] | None = None, **own: Any) -> TableView:
@@ -51,9 +52,11 @@ def pong(tile: str) -> rules_pb2.Meld:
     return rules_pb2.Meld(kind="pong", tiles=parse(tile) * 3)
 
 
-async def turn(hand: str, actions: list[table_pb2.Action], **own: Any) -> table_pb2.Action:
+async def turn(
+    hand: str, actions: list[table_pb2.Action], rules: RuleSet = KELE, **own: Any
+) -> table_pb2.Action:
     prompt = table_pb2.Prompt(decision_id="1", kind="turn", actions=actions)
-    return await brain().choose(view(hand, **own), prompt)
+    return await brain(rules=rules).choose(view(hand, **own), prompt)
 
 
 async def test_a_win_is_always_taken() -> None:
@@ -141,19 +144,70 @@ async def test_piao_is_one_of_the_choices() -> None:
     assert (never.amount, always.amount) == (0, 5)
 
 
-async def test_most_hands_end_by_a_win() -> None:
-    arena = Arena(KELE, random.Random(20))
-    ends = [type((await arena.hand(number, number % 4)).end) for number in range(1, 41)]
+async def test_open_lou_is_declared_with_enough_tiles_to_draw_and_hidden_lou_never() -> None:
+    def lou(hand: str, tile: str) -> list[table_pb2.Action]:
+        (last,) = parse(tile)
+        return [
+            *discards(hand),
+            *(
+                table_pb2.Action(kind="discard", tile=last, declare=declared)
+                for declared in ("lou_open", "lou_hidden")
+            ),
+        ]
+
+    # Without 3z the one waits on 5m and 8m, of which eight are left; the other on 7m, four left.
+    wide, narrow = "67m123456p55p222s3z", "68m123456p55p222s3z"
+    assert (await turn(wide, lou(wide, "3z"), rules=SHANDONG)).declare == "lou_open"
+    chosen = await turn(narrow, lou(narrow, "3z"), rules=SHANDONG)
+    assert (text([chosen.tile]), chosen.declare) == ("3z", "")
+
+
+async def test_a_pair_of_honours_is_not_kept_for_the_pair_where_it_must_be_2_5_or_8() -> None:
+    # Ready by its shape on either pair; under these rules on nothing unless 5z goes.
+    hand = "123m456789p55s77z5z"
+    chosen = await turn(hand, discards(hand), rules=SHANDONG)
+    assert text([chosen.tile]) == "5z"
+    kept = "123m456789p5s77z5z8s"
+    chosen = await turn(kept, discards(kept), rules=SHANDONG)
+    assert text([chosen.tile]) in ("5z", "7z")
+
+
+async def test_a_win_that_is_none_is_never_called() -> None:
+    false_win = table_pb2.Action(kind="false_win")
+    passes = table_pb2.Action(kind="pass")
+    prompt = table_pb2.Prompt(decision_id="1", kind="claim", actions=[passes, false_win])
+    assert await brain(rules=JINTAN).choose(view("123456m99p78s155z"), prompt) == passes
+
+
+async def test_a_forced_whirlwind_is_laid_down() -> None:
+    kong = table_pb2.Action(kind="kong", tile=45, meld="whirlwind")
+    hand = "123456m99p78s5567z"
+    assert await turn(hand, [kong], rules=BAICHENG) == kong
+
+
+async def test_a_dragon_is_added_to_the_whirlwind() -> None:
+    kong = table_pb2.Action(kind="kong", tile=45, meld="added_kong")
+    whirlwind = rules_pb2.Meld(kind="whirlwind", tiles=parse("567z"))
+    hand = "123456m99p78s5z"
+    chosen = await turn(hand, [*discards(hand), kong], rules=BAICHENG, melds=[whirlwind])
+    assert chosen == kong
+
+
+@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+async def test_most_hands_end_by_a_win(rules: RuleSet) -> None:
+    arena = Arena(rules, random.Random(20))
+    ends = [type((await arena.hand(number, number % 4)).end) for number in range(1, 13)]
     assert ends.count(Win) > 0.4 * len(ends)
 
 
 @pytest.mark.slow
-async def test_most_of_many_hands_end_by_a_win() -> None:
-    arena = Arena(KELE, random.Random(21))
+@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+async def test_most_of_many_hands_end_by_a_win(rules: RuleSet) -> None:
+    arena = Arena(rules, random.Random(21))
     wins = 0
-    for number in range(1, 1001):
+    for number in range(1, 301):
         play = await arena.hand(number, number % 4)
         assert play.score is not None
         assert sum(play.score.net) + play.score.house == 0
         wins += isinstance(play.end, Win)
-    assert wins > 400
+    assert wins > 120

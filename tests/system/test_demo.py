@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 
 from fangcheng_rules.rulesets import RULE_SETS
-from fangcheng_suite.demo import HANDS_EACH
+from fangcheng_suite.demo import HANDS
 
 from .running import COMMAND, LONG_SECONDS, environment, fangcheng, lives, until
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
-
-HANDS = HANDS_EACH * len(RULE_SETS)
 
 
 def service_pids(said: str) -> list[int]:

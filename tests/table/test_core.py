@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
 
 from fangcheng_rules import events as play
-from fangcheng_rules.actions import PASS, Action
+from fangcheng_rules.actions import PASS, Action, Prompt
+from fangcheng_rules.analysis import analyze
 from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.simulate import SimplePlayer, Situation
 from fangcheng_rules.wall import derive, follows
 from fangcheng_table.core import Patience
 from fangcheng_table.errors import NotOffered, StaleDecision
@@ -417,3 +420,27 @@ def test_being_attended_again_does_not_take_back_a_seat_that_let_its_turns_run_o
     drive.attend(dealer)
     assert drive.table.state.seats[dealer].connected
     assert drive.table.state.seats[dealer].trustee
+
+
+def test_a_table_ends_when_the_deal_has_gone_round_where_its_rules_say_so():
+    # 圈: every seat has been dealer; a dealer who wins or draws deals again.
+    event = created(hands=0, rules_id="baicheng", options={"length": "round"})
+    drive = Drive.of(event)
+    drive.attend(0, 1, 2, 3)
+    player = SimplePlayer()
+
+    def choose(seat: int, prompt: Prompt) -> Action:
+        hand = drive.table.state.in_play
+        held = hand.seats[seat]
+        found = analyze(hand.rule_set, hand.options, hand._hand(seat), progress=True)
+        tiles, melds = tuple(held.concealed), tuple(held.melds)
+        return player.choose(Situation(hand.rule_set, hand.options, tiles, melds, found), prompt)
+
+    drive.play(choose)
+    dealers = [event.dealer for event in of(play.HandStarted, drive.events)]
+    passed = [a for a, b in itertools.pairwise(dealers) if a != b]
+    assert passed == [0, 1, 2]
+    last = drive.table.state.hand
+    assert (last.dealer, last.rule_set.next_dealer(last.finished)) == (3, 0)
+    assert of(TableClosed, drive.events) == [TableClosed("hands_played")]
+    assert TableState.replay(drive.events) == drive.table.state

@@ -75,12 +75,14 @@ class Process:
         ports: tuple[int, int],
         settings: Mapping[str, str],
         folder: StateFolder,
+        environment: Mapping[str, str],
     ) -> None:
         self.service = service
         self.label = label
         self.log = folder.logs / f"{label}.log"
         self._ports = ports
         self._settings = dict(settings)
+        self._environment = dict(environment)
         self._port_file = folder.path / f"{label}.port.json"
         self._process: asyncio.subprocess.Process | None = None
         self.stopping = False
@@ -114,6 +116,7 @@ class Process:
         prefix = f"FANGCHENG_{self.service.upper()}_"
         environment = {
             **os.environ,
+            **self._environment,
             **{prefix + name: text for name, text in own.items()},
             "PYTHONUNBUFFERED": "1",
         }
@@ -197,7 +200,8 @@ class Launcher:
     """All services of a suite. An async context manager: within it, every one serves.
 
     `restart`: a service that ends is started again, with the ports that it had. `temporary`: the
-    folder goes when everything is killed.
+    folder goes when everything is killed. `environment`: variables of every service beside its
+    settings.
     """
 
     def __init__(
@@ -211,6 +215,7 @@ class Launcher:
         temporary: bool = False,
         report: Report = lambda text: None,
         settings: Mapping[str, Mapping[str, str]] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._folder = folder
         self._key = key
@@ -220,6 +225,7 @@ class Launcher:
         self._temporary = temporary
         self._report = report
         self._more = settings or {}
+        self._environment = environment or {}
         self._watchers: list[asyncio.Task[None]] = []
         self.processes: list[Process] = []
         self.failed: asyncio.Future[ServiceFailed] = asyncio.get_running_loop().create_future()
@@ -287,7 +293,14 @@ class Launcher:
             own = {"DEV_KEY": self._key, **settings, **self._more.get(service, {})}
             if service != "evaluation":  # which keeps nothing
                 own["DATABASE"] = str(self._folder.path / f"{service}.db")
-            process = Process(service, label, self._ports.of(service, replica), own, self._folder)
+            process = Process(
+                service,
+                label,
+                self._ports.of(service, replica),
+                own,
+                self._folder,
+                self._environment,
+            )
             self.processes.append(process)
             await process.start()
 

@@ -7,6 +7,7 @@ for each rule set, so that a new rule set is played here without another word.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ FILL_WITH_BOTS_MS = 1500
 """How long a person waits at a practice table before bots sit down."""
 PRACTICE_HANDS = 8
 SILVER_HANDS = 16
+DEMO_HANDS = 8
 
 
 def practice_pool(rules: RuleSet) -> str:
@@ -29,9 +31,11 @@ def demo_pool(rules: RuleSet) -> str:
     return f"{rules.id}-demo"
 
 
-def write_pools(path: Path, demo_hands: int) -> Path:
-    """Write the file; a table of the demo's pools plays so many hands."""
-    pools = [pool for rules in RULE_SETS for pool in _pools(rules, demo_hands)]
+def write_pools(
+    path: Path, demo_hands: Callable[[RuleSet], int] = lambda rules: DEMO_HANDS
+) -> Path:
+    """Write the file; a table of the demo's pool of a rule set plays so many hands."""
+    pools = [pool for rules in RULE_SETS for pool in _pools(rules, demo_hands(rules))]
     entries = "".join(f"  - {json.dumps(pool, ensure_ascii=False)}\n" for pool in pools)
     path.write_text(f"pools:\n{entries}", encoding="utf-8")
     return path

@@ -23,7 +23,6 @@ from .state import StateFolder, SuiteFile
 SEATS = 4
 STANDBY = 3
 """Bots of each rule set that wait to fill up the table of a person who queues alone."""
-DEMO_HANDS = 8
 
 
 async def up(
@@ -44,7 +43,7 @@ async def up(
 
     with folder.claimed():
         key = secrets.token_urlsafe(32)
-        pools = write_pools(folder.path / "pools.yaml", DEMO_HANDS)
+        pools = write_pools(folder.path / "pools.yaml")
         launcher = Launcher(
             folder,
             key,

@@ -389,7 +389,19 @@ class Table:
             return "hands_played"
         if state.gone or any(seat.leaving for seat in state.seats):
             return "player_left"
+        if self._is_played_through():
+            return "hands_played"
         return ""
+
+    def _is_played_through(self) -> bool:
+        """The deal has passed on as often as the rule set's options say (圈, 局)."""
+        state, created = self.state, self.state.created
+        rules = rule_set(created.rule_set, created.revision)
+        length = rules.table_length(created.options)
+        if not length or state.hand is None:
+            return False
+        passes_on = rules.next_dealer(state.hand.finished) != state.dealer
+        return state.deals_passed + passes_on >= length
 
     # Hands.
 

@@ -61,6 +61,8 @@ class TableState:
     """The hand in play, or the last one."""
     drawn_hands: int = 0
     """Drawn hands in a row up to now."""
+    deals_passed: int = 0
+    """How often the deal has passed on to another seat."""
     settled: bool = True
     """The last hand needs no settlement any more."""
     escaped: bool = False
@@ -137,6 +139,7 @@ class TableState:
             case HandOpened(hand_number):
                 self.hand_number = hand_number
             case play.HandStarted():
+                self.deals_passed += self.hand_number > 1 and event.dealer != self.dealer
                 self.dealer = event.dealer
                 self.settled = False
             case play.TrusteeSet(number, on, reason):

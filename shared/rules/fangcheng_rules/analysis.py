@@ -211,17 +211,24 @@ class _Worth:
         And, where the rule set has the whirlwind, the three dragons, and any dragon added to them.
         """
         concealed, melds = hand.concealed, hand.melds
+        takers = {meld.first: meld for meld in melds if meld.kind is MeldKind.PONG}
+        whirlwind = next((meld for meld in melds if meld.kind is MeldKind.WHIRLWIND), None)
+        if whirlwind is not None:
+            takers |= dict.fromkeys(DRAGONS, whirlwind)
         choices = []
-        has_whirlwind = any(meld.kind is MeldKind.WHIRLWIND for meld in melds)
-        if self.rule_set.whirlwind and not has_whirlwind and {*DRAGONS} <= {*concealed}:
+        if self.rule_set.whirlwind and whirlwind is None and {*DRAGONS} <= {*concealed}:
             choices.append(KongChoice(DRAGONS[0], MeldKind.WHIRLWIND))
-        for kind in sorted({*concealed}):
-            taker = next((meld for meld in melds if meld.takes(kind)), None)
-            if taker is not None:
+        before = None
+        for place, kind in enumerate(concealed):  # sorted
+            if kind == before:
+                continue
+            before = kind
+            if kind in takers:
+                taker = takers[kind]
                 laid = tuple(meld.plus(kind) if meld is taker else meld for meld in melds)
                 rest = _without(concealed, kind, 1)
                 choices.append(KongChoice(kind, MeldKind.ADDED_KONG, self.waits(rest, laid)))
-            elif concealed.count(kind) == COPIES:
+            elif concealed[place + COPIES - 1 : place + COPIES] == (kind,):
                 laid = (*melds, Meld(MeldKind.CONCEALED_KONG, (kind,) * COPIES))
                 rest = _without(concealed, kind, COPIES)
                 choices.append(KongChoice(kind, MeldKind.CONCEALED_KONG, self.waits(rest, laid)))
@@ -260,7 +267,7 @@ def _worth(reading: FoundReading) -> tuple[int, int]:
 
 def _played(rule_set: RuleSet, kinds: int) -> tuple[Kind, ...]:
     """The kinds of a mask that the rule set has (a wind that is not there helps nobody)."""
-    return tuple(kind for kind in kinds_in(kinds) if kind in rule_set.kinds)
+    return kinds_in(kinds & rule_set.play_mask)
 
 
 def _without(tiles: tuple[Kind, ...], kind: Kind, copies: int) -> tuple[Kind, ...]:

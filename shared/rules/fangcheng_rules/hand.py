@@ -41,6 +41,14 @@ class Hand:
                     "FIFTH_COPY", f"{copies} copies of {name(tile)}; there are four", "concealed"
                 )
 
+    @classmethod
+    def known(cls, concealed: tuple[Kind, ...], melds: tuple[Meld, ...]) -> Hand:
+        """A hand that is known to be in order, its tiles sorted: nothing is checked."""
+        hand = object.__new__(cls)
+        object.__setattr__(hand, "concealed", concealed)
+        object.__setattr__(hand, "melds", melds)
+        return hand
+
     @property
     def size(self) -> int:
         """13 or 14: the concealed tiles and three for each meld."""

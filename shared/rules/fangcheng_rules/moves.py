@@ -12,7 +12,7 @@ from typing import Protocol
 from .actions import FALSE_WIN, PASS, Action
 from .analysis import Analysis, KongChoice, Wait
 from .melds import Meld, MeldKind
-from .ruleset import RuleSet, SeatInPlay, TableInPlay
+from .ruleset import RuleSet, SeatInPlay, TableInPlay, may_always
 from .tiles import is_suited, rank
 
 
@@ -86,11 +86,12 @@ def turn_actions(table: TableInTurn, seat: SeatInTurn) -> tuple[Action, ...]:
         return tuple(actions)
     permitted = permitted_discards(table, seat)
     for choice in _analysis(seat).discards:
-        if choice.tile in permitted:
-            actions.append(discard(choice.tile))
+        tile = choice.tile
+        if tile in permitted:
+            actions.append(discard(tile))
             if choice.waits:  # nothing is declared that does not wait
                 declares = calls.declarations(table, seat, choice.waits, None)
-                actions += [discard(choice.tile, declare) for declare in declares]
+                actions += [discard(tile, declare) for declare in declares]
     return tuple(actions)
 
 
@@ -114,6 +115,8 @@ def permitted_discards(table: TableInTurn, seat: SeatInTurn) -> list[int]:
     """The kinds that a seat may discard now; all that it holds where it could discard none."""
     held = list(dict.fromkeys(seat.concealed))
     may_discard = table.rule_set.calls.may_discard
+    if may_discard is may_always:
+        return held
     return [tile for tile in held if may_discard(table, seat, tile)] or held
 
 
@@ -124,17 +127,21 @@ def claim_actions(
 
     Empty when it can only pass. The strongest claim stands first.
     """
+    concealed = seat.concealed
+    is_next = (source + 1) % 4 == seat.number and is_suited(tile)
+    if not seat.waits and tile not in concealed and not is_next:
+        return ()
     rules, calls = table.rule_set, table.rule_set.calls
     actions: list[Action] = []
     claims: list[Action] = []
-    if waits_on(seat, tile) and calls.may_win(table, seat, tile, "discard"):
+    if seat.waits and waits_on(seat, tile) and calls.may_win(table, seat, tile, "discard"):
         actions.append(Action("win", tile))
-    alike = seat.concealed.count(tile)
+    alike = concealed.count(tile)
     if alike == 3 and rules.wall.may_kong(table.wall_count):
         claims.append(Action("kong", tile, meld=MeldKind.EXPOSED_KONG))
     if alike >= 2:
         claims.append(Action("pong", tile))
-    if (source + 1) % 4 == seat.number and is_suited(tile):
+    if is_next:
         claims += [Action("chi", tile, pair) for pair in _chi_pairs(seat, tile)]
     for claim in claims:
         waits: tuple[Wait, ...] = ()
@@ -193,10 +200,16 @@ def _analysis(seat: SeatInTurn) -> Analysis:
 
 
 def _chi_pairs(seat: SeatInPlay, tile: int) -> list[tuple[int, int]]:
+    concealed = seat.concealed
+    return [pair for pair in _ends(tile) if pair[0] in concealed and pair[1] in concealed]
+
+
+@cache
+def _ends(tile: int) -> tuple[tuple[int, int], ...]:
+    """The pairs of tiles that make a sequence with this one."""
     place = rank(tile)
-    pairs = []
-    for low, high in ((-2, -1), (-1, 1), (1, 2)):
-        fits = place + low >= 1 and place + high <= 9
-        if fits and tile + low in seat.concealed and tile + high in seat.concealed:
-            pairs.append((tile + low, tile + high))
-    return pairs
+    return tuple(
+        (tile + low, tile + high)
+        for low, high in ((-2, -1), (-1, 1), (1, 2))
+        if place + low >= 1 and place + high <= 9
+    )

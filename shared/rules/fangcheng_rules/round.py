@@ -194,7 +194,7 @@ class Round(RoundState):
         return tuple(seat.trustee for seat in self.seats)
 
     def _hand(self, seat: int) -> Hand:
-        return Hand(tuple(self.seats[seat].concealed), tuple(self.seats[seat].melds))
+        return Hand.known(tuple(self.seats[seat].concealed), tuple(self.seats[seat].melds))
 
     # What is done.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from .errors import InvalidHand, InvalidOption
 from .kernels.facts import Hot
 from .melds import Meld, MeldKind
-from .tiles import is_flower, name
+from .tiles import PLAY_KINDS, is_flower, name
 
 if TYPE_CHECKING:
     from .analysis import KongChoice, Wait
@@ -222,7 +222,8 @@ class TableInPlay(Protocol):
         """How far the wall has been taken."""
 
 
-def _may_always(table: TableInPlay, seat: SeatInPlay, tile: int) -> bool:
+def may_always(table: TableInPlay, seat: SeatInPlay, tile: int) -> bool:
+    """Whatever it is."""
     return True
 
 
@@ -259,7 +260,7 @@ class Calls:
     it draws unless it wins or kongs."""
     spoils: Callable[[tuple[Wait, ...]], bool]
     """A kong of a declared seat that leaves these waits makes its wait dead."""
-    may_discard: Callable[[TableInPlay, SeatInPlay, int], bool] = _may_always
+    may_discard: Callable[[TableInPlay, SeatInPlay, int], bool] = may_always
     """This kind may be discarded now (Jintan's swap chi); a seat that could discard nothing may
     discard anything."""
     must_kong: Callable[[TableInPlay, SeatInPlay, KongChoice], bool] = _never_must
@@ -322,9 +323,13 @@ class RuleSet:
     """`fan_items` by id."""
     kinds: frozenset[int] = field(init=False)
     """The kinds among `wall_tiles`."""
+    play_mask: int = field(init=False)
+    """Those of them that are played, as a mask: bit *k* for kind *k*."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", frozenset(self.wall_tiles))
+        mask = sum(1 << kind for kind in self.kinds if kind < PLAY_KINDS)
+        object.__setattr__(self, "play_mask", mask)
         object.__setattr__(self, "items", {item.id: item for item in self.fan_items})
 
     def __deepcopy__(self, memo: object) -> RuleSet:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from threading import Lock
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -82,6 +83,8 @@ class Kernels:
             options,
             out,
         )
+        if not found:
+            return []
         words = _plain(out)
         size = templates.READING_WORDS
         return [FoundReading(*words[size * i : size * (i + 1)]) for i in range(found)]
@@ -227,12 +230,22 @@ def bind(hot: Hot) -> Kernels:
     return kernels
 
 
-def kinds_in(mask: int) -> Iterator[Kind]:
+_TWELVE = (1 << 12) - 1
+_KINDS_OF_TWELVE: list[tuple[Kind, ...]] = [()]
+"""The kinds of each mask of the first twelve."""
+for _bit in range(12):
+    _KINDS_OF_TWELVE += [(*kinds, _bit) for kinds in _KINDS_OF_TWELVE]
+_KINDS_OF_NEXT = [tuple(kind + 12 for kind in kinds) for kinds in _KINDS_OF_TWELVE]
+_KINDS_OF_LAST = [tuple(kind + 24 for kind in kinds) for kinds in _KINDS_OF_TWELVE]
+
+
+def kinds_in(mask: int) -> tuple[Kind, ...]:
     """The kinds of a mask, ascending."""
-    while mask:
-        bit = mask & -mask
-        yield bit.bit_length() - 1
-        mask ^= bit
+    return (
+        _KINDS_OF_TWELVE[mask & _TWELVE]
+        + _KINDS_OF_NEXT[mask >> 12 & _TWELVE]
+        + _KINDS_OF_LAST[mask >> 24]
+    )
 
 
 def melds_as_bytes(melds: Iterable[Meld]) -> bytes:
@@ -240,6 +253,8 @@ def melds_as_bytes(melds: Iterable[Meld]) -> bytes:
 
     A whirlwind kong's is followed by one for each dragon added to it.
     """
+    if not melds:
+        return b""
     laid = bytearray()
     for meld in melds:
         laid.append(_MELD_CODES[meld.kind] | meld.first)
@@ -257,12 +272,24 @@ def _copies(hot: Hot, places: tables.Layout) -> dict[str, Callable[..., Any]]:
         raise ValueError(f"{hot.id} has {len(hot.items)} fan items by the hand alone; 15 fit")
     space = {**vars(templates), **vars(nearness), **places._asdict()}
     space |= {"SHAPES": hot.shapes, "NEEDS": hot.needs, "USES_MARKS": hot.marks is not None}
-    for name in ("allows", "fan", "marks"):
-        given = getattr(hot, name) or getattr(templates, name)
-        space[name] = speed.inner(_copy(given, hot.id, None))
+    given = {n: getattr(hot, n) or getattr(templates, n) for n in ("allows", "fan", "marks")}
+    kept_as = hot.id + _digest_beyond(given.values())
+    for name, function in given.items():
+        space[name] = speed.inner(_copy(function, kept_as, None))
     for how, template in templates.TEMPLATES:
-        space[template.__name__] = _SPEEDS[how](_copy(template, hot.id, space))
+        space[template.__name__] = _SPEEDS[how](_copy(template, kept_as, space))
     return {f.__name__: space[f.__name__] for how, f in templates.TEMPLATES if how == "entry"}
+
+
+def _digest_beyond(functions: Iterable[Any]) -> str:
+    """What tells the sources of a rule set of another package apart; '' for one of this package.
+
+    The folder of machine code is named after this package's sources alone.
+    """
+    files = {Path(function.__code__.co_filename) for function in functions}
+    package = Path(__file__).parent.parent
+    beyond = sorted(f for f in files if f.is_file() and not f.is_relative_to(package))
+    return f"-{speed.digest_of(*beyond)}" if beyond else ""
 
 
 def _copy(function: Any, rule_set: str, space: dict[str, Any] | None) -> Callable[..., Any]:
