@@ -500,6 +500,12 @@ def _next_dealer(finished: FinishedHand) -> int | None:
             return None  # after an escape or a dissolved hand the table starts over
 
 
+def _first_dealer(dice: tuple[int, ...]) -> int:
+    # Random, each seat in nine of the 36 throws; counted round they would not be alike.
+    first, second = dice
+    return (6 * (second - 1) + first - 1) % 4
+
+
 RULE_SET = RuleSet(
     id="shandong",
     revision=1,
@@ -523,6 +529,7 @@ RULE_SET = RuleSet(
     hot=HOT,
     score=_score,
     next_dealer=_next_dealer,
+    first_dealer=_first_dealer,
     declares=("lou_open", "lou_hidden"),
     worth=_worth,
     titles=TITLES,
