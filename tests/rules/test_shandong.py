@@ -13,7 +13,7 @@ import pytest
 from fangcheng_rules.analysis import KongChoice, Wait
 from fangcheng_rules.errors import IllegalWin
 from fangcheng_rules.melds import Meld, MeldKind
-from fangcheng_rules.ruleset import SeatInPlay, TableInPlay, WallCount
+from fangcheng_rules.ruleset import SeatInPlay, TableInPlay, WallCount, first_dealer
 from fangcheng_rules.rulesets.shandong import RULE_SET
 from fangcheng_rules.scoring import (
     SEATS,
@@ -383,6 +383,11 @@ def test_twelve_tiles_stay_or_eleven() -> None:
 )
 def test_the_winner_deals_next(end: End, dealer: int | None) -> None:
     assert RULE_SET.next_dealer(FinishedHand(1, (SeatEnd(),) * 4, end)) == dealer
+
+
+def test_each_seat_is_as_likely_to_deal_first() -> None:
+    throws = [(first, second) for first in range(1, 7) for second in range(1, 7)]
+    assert Counter(first_dealer(RULE_SET, dice) for dice in throws) == dict.fromkeys(SEATS, 9)
 
 
 # ---- What a settlement must know ----

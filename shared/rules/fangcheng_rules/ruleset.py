@@ -275,6 +275,11 @@ class Calls:
     """The declarations that show the seat's concealed tiles to all (明楼)."""
 
 
+def counted_round(dice: tuple[int, ...]) -> int:
+    """The seat at which the dice's sum ends, counted round from seat 0, which is one."""
+    return (sum(dice) - 1) % 4
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RuleSet:
     """A rule set, whole. Two rule sets are the same when they are the same object."""
@@ -316,6 +321,8 @@ class RuleSet:
     the hand alone (`Wait.least_fan`, `Wait.least_units`). Without it, the fan of the kernels."""
     table_length: Callable[[Options], int] = _open_ended
     """How often the deal passes on to another seat before the table ends (圈, 局); 0: open."""
+    first_dealer: Callable[[tuple[int, ...]], int] = counted_round
+    """Seat of the first dealer from its own dice."""
     piao_choices: Callable[[Options], tuple[int, ...]] = lambda options: ()
     """Amounts a seat may choose before the deal, 0 first; empty: nothing is asked."""
     titles: tuple[Title, ...] = ()
@@ -372,5 +379,5 @@ class RuleSet:
 
 
 def first_dealer(rule_set: RuleSet, dice: tuple[int, ...]) -> int:
-    """Seat of the first dealer from its own dice: counted round from seat 0, which is one."""
-    return (sum(dice) - 1) % 4 if rule_set.first_dealer_dice else 0
+    """Seat of the first dealer from its own dice; seat 0 where none are rolled."""
+    return rule_set.first_dealer(dice) if rule_set.first_dealer_dice else 0

@@ -1,4 +1,21 @@
-"""山东麻将 `shandong`."""
+"""山东麻将 `shandong`.
+
+Decided where the page is silent:
+
+- *Dealer*: "random" is one seat in four exactly, from two dice of the shuffle.
+- *Play*, 楼: it goes with any discard that leaves the seat waiting, also the one after a chi or
+  pong. Waits "stay the same" when they are on the same kinds, whatever each is worth.
+- *The end of the wall*: the last discard may still be taken by chi or pong; the hand is drawn when
+  somebody would have to draw.
+- *Amount*, `concealed_honour_flower`: a winner's triplets count, an escaping seat's do not, since
+  only a winning hand is read.
+- *Fan*, 地和: of several winners of one discard those have it that have not discarded yet.
+- *Fan*, 推倒和: a wait is worth 1 fan at the least, its 推倒和.
+- *Who pays*: what decides who pays must be told. A win on an exposed kong's replacement without the
+  seat that was konged is refused, and so are three open melds of which one has no feeder.
+- *Options*: clubs also play with one winner (截胡), without 承包, and with a cap. The cap cuts each
+  seat's share after all doublings; who pays for three pays three such shares.
+"""
 
 from __future__ import annotations
 
@@ -500,6 +517,12 @@ def _next_dealer(finished: FinishedHand) -> int | None:
             return None  # after an escape or a dissolved hand the table starts over
 
 
+def _first_dealer(dice: tuple[int, ...]) -> int:
+    # Random, each seat in nine of the 36 throws; counted round they would not be alike.
+    first, second = dice
+    return (6 * (second - 1) + first - 1) % 4
+
+
 RULE_SET = RuleSet(
     id="shandong",
     revision=1,
@@ -523,6 +546,7 @@ RULE_SET = RuleSet(
     hot=HOT,
     score=_score,
     next_dealer=_next_dealer,
+    first_dealer=_first_dealer,
     declares=("lou_open", "lou_hidden"),
     worth=_worth,
     titles=TITLES,
