@@ -682,7 +682,10 @@ Global___EscapeEnd: _TypeAlias = EscapeEnd  # noqa: Y015
 
 @_typing.final
 class EightFlowersEnd(_message.Message):
-    """A hand that ended because a seat has laid down all eight flowers, which wins at once."""
+    """A hand that ended because a seat has laid down all eight flowers, which wins at once.
+
+    Example: `{seat: 2}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
