@@ -63,9 +63,12 @@ class FaultyJournal(SqliteJournal):
 class NearEvaluator:
     """Answers what the rules core answers, in this process."""
 
-    async def analyze(self, choice: rules.RuleSetChoice, hand: Hand) -> Analysis:
+    async def analyze(
+        self, choice: rules.RuleSetChoice, hand: Hand, flowers: tuple[int, ...]
+    ) -> Analysis:
         known = rule_set(choice.id)
-        return analyze(known, known.complete(options_from_wire(choice.options)), hand)
+        options = known.complete(options_from_wire(choice.options))
+        return analyze(known, options, hand, flowers=flowers)
 
     async def score(self, choice: rules.RuleSetChoice, hand: FinishedHand) -> Score:
         known = rule_set(choice.id)
