@@ -54,6 +54,9 @@ async def up(
             settings={"matchmaking": {"POOLS": str(pools)}},
         )
         console.print(f"[bold]{ink.both('方城', 'Fangcheng')}[/bold]  starting the services")
+        console.print(
+            "[dim]the first start compiles the rules, a minute or two; then seconds[/dim]"
+        )
         try:
             async with launcher:
                 suite = SuiteFile(pid=os.getpid(), key=key, services=launcher.services)
