@@ -47,7 +47,7 @@ DRAWS: dict[str, Callable[[Round], int | None]] = {
     "shandong": lambda play: {0: 79, 1: 79, 2: 77, 3: 77, 4: 75}.get(play.replacements),
     "jintan": lambda play: 91 - play.replacements,
 }
-"""Tiles drawn from the front in a drawn hand (rules/walls.md); None: the page does not say."""
+"""Tiles drawn from the front in a drawn hand, by its page; None: the page does not say."""
 
 BY_RULE_SET = pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
 

@@ -424,7 +424,9 @@ class Table(_message.Message):
     commitment: _builtins.bytes
     """Commitment to the chain of shuffle secrets, made before any player could act."""
     closed_reason: _builtins.str
-    """Why it closed: `hands_played`, `player_left` or `escape`; empty while it is open."""
+    """Why it closed: `hands_played` (or as many rounds of deals as the options ask for), `player_left`
+    or `escape`; empty while it is open.
+    """
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played, its revision filled in and every option spelled out."""
