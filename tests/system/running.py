@@ -134,7 +134,8 @@ def running(folder: Path, *words: str, port: int = 0) -> Iterator[Running]:
     suite = Running(state, process, output)
     try:
         until(
-            lambda: (state / "suite.json").exists() or process.poll() is not None,
+            # The last that it says before it plays; the file is there a moment earlier.
+            lambda: "Ctrl-C ends everything" in suite.said() or process.poll() is not None,
             "the suite serves",
         )
         assert process.poll() is None, suite.said()
