@@ -116,6 +116,28 @@ def test_evaluate_tells_the_best_discard(run: Run) -> None:
     assert re.search(r"discard +西  then waits on 6条.* 9条", ended.output)
 
 
+def test_evaluate_reads_melds_in_chinese_as_well(run: Run) -> None:
+    english = run(
+        "evaluate", "123m456p1s", "--melds", "pong 555z", "--melds", "concealed kong 7777s"
+    )
+    chinese = run("evaluate", "123m456p1s", "--melds", "碰 白白白", "--melds", "暗杠 七七七七条")
+    assert english.exit_code == 0, english.output
+    assert chinese.output == english.output
+
+
+def test_evaluate_counts_flowers_into_what_a_wait_is_worth(run: Run) -> None:
+    hand = ("evaluate", "123m456p789s11z23m", "--rules", "jintan")
+    assert "1万 (10 units) 4万 (10 units)" in run(*hand).output
+    with_flowers = run(*hand, "--flowers", "春梅").output
+    assert "1万 (20 units) 4万 (20 units)" in with_flowers
+    assert "│春│梅│" in with_flowers
+
+
+def test_evaluate_tells_fan_and_units_where_flowers_count(run: Run) -> None:
+    ended = run("evaluate", "123m456p78922s23m", "--rules", "shandong", "--flowers", "1f")
+    assert "1万 (1 fan, 6 units) 4万 (1 fan, 6 units)" in ended.output
+
+
 def test_evaluate_tells_how_far_away_a_hand_is(run: Run) -> None:
     ended = run("evaluate", "147m258p369s12345z")
     assert "6 tiles away from ready" in ended.output
@@ -132,6 +154,9 @@ def test_evaluate_tells_how_far_away_a_hand_is(run: Run) -> None:
         (["123m", "--melds", "pung 555z"], "no kind of meld", "pong 555z"),
         (["123m", "--melds", "pong 554z"], "no pong", "three alike"),
         (["123m", "--melds", "pong 55x"], "'x' is no tile", "123m"),
+        (["123m456p78999s11z", "--rules", "baicheng"], "no 1z", "fangcheng rules baicheng"),
+        (["123m456p78999s11m", "--flowers", "1f"], "no such flower", "rules baishan_kele"),
+        (["123m456p789s1m12z1f", "--rules", "jintan"], "no hand holds 1f", "--flowers 12f"),
         (["123m", "--rules", "riichi"], "no rule set riichi", "baishan_kele"),
         (["123m", "--option", "cap"], "no value", "cap=VALUE"),
         (["123m", "--option", "cap=-1"], "whole number", "cap (default 50)"),

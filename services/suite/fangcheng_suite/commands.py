@@ -237,9 +237,13 @@ def evaluate(
     melds: Annotated[
         list[str] | None,
         typer.Option(
-            help="A set laid down: `chi 123m`, `pong 555z`, `concealed kong 1111p`; repeatable."
+            help="A set laid down: `chi 123m`, `pong 555z`, `concealed kong 1111p`, `碰 白白白`; "
+            "repeatable."
         ),
     ] = None,
+    flowers: Annotated[
+        str, typer.Option(help="Flowers laid down: `12f`. They matter for what a wait is worth.")
+    ] = "",
     rules: Annotated[str, typer.Option(help="The rule set.")] = "baishan_kele",
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the rule set: `cap=0`; repeatable.")
@@ -251,10 +255,13 @@ def evaluate(
 
     Example: `fangcheng evaluate "123m456p77s999m" --melds "pong 555z"`
     """
+    if "fangcheng_rules" not in sys.modules:
+        # To compile the rules would take longer than many hands take without.
+        os.environ.setdefault("FANGCHENG_INTERPRETED", "1")
     from .evaluate import answer, ask
 
     console = _console()
-    for line in answer(ask(rules, hand, melds or [], option or []), _ink()):
+    for line in answer(ask(rules, hand, melds or [], option or [], flowers), _ink()):
         console.print(line)
 
 

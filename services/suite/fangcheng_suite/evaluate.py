@@ -27,12 +27,16 @@ TILES_HINT = (
     "Tiles are numbers and their suit, 123m (characters), 456p (dots), 789s (bamboo), 1234567z "
     "(east south west north white green red); or Chinese, or Unicode's tiles."
 )
+FLOWERS_HINT = "Flowers are laid down beside the hand: `--flowers 12f`."
 HAND_HINT = (
     "A hand has 13 or 14 tiles, each meld counted as three: "
-    "`fangcheng evaluate 123m45678s --melds 'pong 555z' --melds 'chi 123p'`."
+    f"`fangcheng evaluate 123m45678s --melds 'pong 555z' --melds 'chi 123p'`. {FLOWERS_HINT}"
 )
 
-_MELD_KINDS = {kind.value.replace("_", " "): kind for kind in MeldKind}
+_MELD_KINDS = {
+    **{kind.value.replace("_", " "): kind for kind in MeldKind},
+    **{render.MELD_NAMES[kind.value][0]: kind for kind in MeldKind},
+}
 _NUMBER = re.compile(r"[+-]?\d+")
 
 
@@ -43,9 +47,12 @@ class Question:
     rules: RuleSet
     options: dict[str, OptionValue]
     hand: Hand
+    flowers: tuple[int, ...] = ()
 
 
-def ask(rules_id: str, hand: str, melds: Sequence[str], options: Sequence[str]) -> Question:
+def ask(
+    rules_id: str, hand: str, melds: Sequence[str], options: Sequence[str], flowers: str = ""
+) -> Question:
     """Understand the command line; raises SuiteError saying which word was wrong and why."""
     try:
         rules = rule_set(rules_id)
@@ -58,21 +65,27 @@ def ask(rules_id: str, hand: str, melds: Sequence[str], options: Sequence[str]) 
         raise SuiteError(f"--option: {error.message}", _options_hint(rules)) from None
     laid = tuple(_meld(text) for text in melds)
     try:
-        if laid:
-            return Question(rules, chosen, Hand(notation.parse_tiles(hand), laid))
-        return Question(rules, chosen, notation.parse_hand(hand))
+        held = Hand(notation.parse_tiles(hand), laid) if laid else notation.parse_hand(hand)
+        beside = notation.parse_tiles(flowers)
     except InvalidNotation as error:
         raise SuiteError(f"the hand: {error.message}", TILES_HINT) from None
     except RulesError as error:
         raise SuiteError(f"the hand {hand}: {error.message}", HAND_HINT) from None
+    try:
+        rules.check_tiles(held, beside)
+    except RulesError as error:
+        played = f"`fangcheng rules {rules.id}` tells what is played. {FLOWERS_HINT}"
+        raise SuiteError(f"{rules.name_en}: {error.message}", played) from None
+    return Question(rules, chosen, held, beside)
 
 
 def answer(question: Question, ink: Ink) -> list[Text]:
     """The evaluation, a line each."""
     hand = question.hand
-    found = analyze(question.rules, question.options, hand, progress=True)
+    found = analyze(question.rules, question.options, hand, progress=True, flowers=question.flowers)
     groups = [[tiles.code(kind) for kind in hand.concealed]]
     groups += [[tiles.code(kind) for kind in meld.tiles] for meld in hand.melds]
+    groups += [[tiles.code(kind) for kind in question.flowers]]
     lines = [Text(question.rules.name_zh if ink.chinese else question.rules.name_en, "bold")]
     lines += render.drawn([group for group in groups if group], ink)
     if hand.size == 13:
@@ -140,8 +153,10 @@ def _waits(waits: Sequence[Wait], ink: Ink) -> Text:
     for wait in waits:
         code = tiles.code(wait.tile)
         part = Text(render.short(code, ink), render.style(code))
-        if wait.least_fan:  # nothing, or a fixed amount
-            part.append(f" ({wait.least_fan} fan)", "not bold dim")
+        worth = [f"{wait.least_fan} fan"] if wait.least_fan else []  # else none, or flat
+        worth += [f"{wait.least_units} units"] if wait.least_units else []
+        if worth:
+            part.append(f" ({', '.join(worth)})", "not bold dim")
         parts.append(part)
     return Text(" ").join(parts)
 
@@ -183,10 +198,12 @@ def _meld(text: str) -> Meld:
     words = text.split()
     kind = _MELD_KINDS.get(" ".join(words[:-1]).replace("_", " ").lower())
     if kind is None:
+        in_chinese = " ".join(zh for zh, _ in render.MELD_NAMES.values())
         raise SuiteError(
             f"--melds {text!r}: no kind of meld",
             "Write the kind and the tiles: 'chi 123m', 'pong 555z', 'exposed kong 1111p', "
-            "'added kong 1111p', 'concealed kong 1111p'.",
+            "'added kong 1111p', 'concealed kong 1111p', 'whirlwind 567z'; or in Chinese, "
+            f"such as '碰 白白白': {in_chinese}.",
         )
     try:
         return Meld(kind, notation.parse_tiles(words[-1]))
