@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -437,6 +438,20 @@ def test_a_change_that_would_leave_fewer_than_four_in_front_is_not_made() -> Non
         assert RULE_SET.turn_up(OPTIONS, wall) == place
         # The boundary stays where it was.
         assert RULE_SET.wall.drawable(wall) == 114 - front
+
+
+def test_a_replacement_that_is_due_counts_as_taken_when_the_treasure_changes() -> None:
+    assert RULE_SET.turn_up is not None
+    for replacements, front, place in (
+        (3, 110, 115),  # 116 is the replacement
+        (4, 110, None),  # with 115 turned up it would be one of the four in front
+        (4, 109, 115),
+        (5, 108, 112),  # 113 is the replacement
+        (6, 108, None),  # 111 would be one of the four in front of 112
+        (6, 107, 112),
+    ):
+        wall = dataclasses.replace(walked(replacements, front=front), due=1)
+        assert RULE_SET.turn_up(OPTIONS, wall) == place, (replacements, front)
 
 
 def test_without_the_option_a_treasure_is_never_replaced() -> None:

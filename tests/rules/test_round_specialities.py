@@ -20,6 +20,7 @@ from fangcheng_rules.events import (
 from fangcheng_rules.melds import MeldKind
 from fangcheng_rules.notation import meld_to_mpsz
 from fangcheng_rules.round import Round
+from fangcheng_rules.rulesets.baicheng import RULE_SET
 from fangcheng_rules.scoring import Win
 from fangcheng_rules.tiles import from_name
 from tests.rules.test_round import moves, offered, only
@@ -100,6 +101,30 @@ def test_the_table_lays_it_down_for_a_trustee_only_where_it_must() -> None:
     assert laid == [(1, MeldKind.WHIRLWIND)]
     # It adds nothing, and discards what it drew.
     assert [event.tile for event in only(told, Discarded) if event.seat == 1] == [from_name("6z")]
+
+
+def test_four_of_a_dragon_beside_the_others_are_no_concealed_kong_but_a_whirlwind() -> None:
+    play = scene(hand_1="147m258p36s5556z4m", dealer_drew="9m", front="7z 8s 8s 8s 5z")
+    assert kongs_offered(play, 1) == ["whirlwind kong 5z"]
+    play = scene(hand_1="147m258p36s5556z4m", dealer_drew="9m", front="5z")
+    assert kongs_offered(play, 1) == ["concealed kong 5z"], "where there is no 7z it is one"
+    play = scene(hand_1="47m258p36s55567z4m", dealer_drew="9m", front="5z")
+    assert offered(play, 1) == ["whirlwind kong 5z"]
+
+
+def test_other_kongs_may_come_before_the_one_that_must_be_laid() -> None:
+    play = scene(hand_1="1111m258p3s5567z4m", dealer_drew="9m", front="8m", back="9s")
+    assert offered(play, 1) == ["whirlwind kong 5z", "concealed kong 1m"]
+    moves(play, "1: concealed kong 1m")
+    assert offered(play, 1) == ["whirlwind kong 5z"]
+
+
+def test_a_turn_that_runs_out_is_played_to_its_end_where_a_kong_must_be_laid() -> None:
+    play = scene(hand_1=THREE_DRAGONS, dealer_drew="9m", front="6z 8s")
+    told = moves(play, "1: time out")
+    assert [event.kind for event in only(told, KongDeclared)] == [MeldKind.WHIRLWIND]
+    assert only(told, Discarded)[0] == Discarded(1, from_name("6z"), "")
+    assert play.run_outs[1] == 1, "one turn has run out"
 
 
 ADDED = {"hand_1": "147m258p36s5567z4m", "dealer_drew": "1p", "front": "8m", "back": "9s"}
@@ -204,6 +229,30 @@ def test_a_whirlwind_laid_down_can_be_the_last_of_the_treasure_to_lie_open() -> 
     assert play.treasure == from_name("5z")
     told = moves(play, "1: whirlwind kong 5z")
     assert only(told, TreasureTurned) == [TreasureTurned(115, from_name("7p"))]
+
+
+def test_a_change_that_leaves_four_but_for_the_replacement_is_not_made() -> None:
+    # Seat 1 draws the last tile in front of the four: the third 5z to lie face up, which it adds.
+    # 119 to 116 have been taken, so that 115 is either the next treasure or the replacement.
+    play = scene(
+        hand_1="1111m258p566677z",
+        dealer_drew="5z",
+        front="9m",
+        at_109="5z",
+        at_114="5z 9s",
+        back="1p 1p 1p 2m",
+    )
+    moves(play, "1: whirlwind kong 5z", "1: added kong 6z", "1: added kong 6z")
+    moves(play, "1: added kong 7z", "1: concealed kong 1m", "1: discard 2m")
+    while "added kong 5z" not in offered(play, 1):
+        choices = offered(play, 1)
+        moves(play, "1: pass" if "pass" in choices else f"1: {choices[-1]}")
+    assert RULE_SET.wall.drawable(play.wall_count) == 4
+    told = moves(play, "1: added kong 5z")
+    assert only(told, TreasureTurned) == [TreasureTurned(None, None)]
+    assert only(told, Drew) == [Drew(1, from_name("9s"), "back")], "from behind the four"
+    told = moves(play, f"1: {offered(play, 1)[-1]}")
+    assert [drew.origin for drew in only(told, Drew)] == ["dealt_out"] * 4
 
 
 # ---- 诈胡 ----

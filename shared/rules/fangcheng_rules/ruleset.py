@@ -113,6 +113,8 @@ class WallCount:
     turned: tuple[int, ...] = ()
     """Places of the tiles turned up on the wall (the treasures), newest last. None of them is
     ever drawn; those that were taken from the back when one was turned up lie behind it."""
+    due: int = 0
+    """1 while a kong lies whose replacement has not been drawn; else 0."""
 
     @property
     def left(self) -> int:

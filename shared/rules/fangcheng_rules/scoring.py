@@ -16,7 +16,7 @@ from .errors import IllegalWin, InvalidHand
 from .hand import Hand
 from .melds import Meld, MeldKind
 from .ruleset import Options, RuleSet, WinBy
-from .tiles import ALL_KINDS, COPIES, PLAY_KINDS, is_flower, name
+from .tiles import ALL_KINDS, COPIES, DRAGONS, PLAY_KINDS, is_flower, name
 
 SEATS = (0, 1, 2, 3)
 
@@ -335,7 +335,8 @@ def _check_moment(rule_set: RuleSet, options: Options, finished: FinishedHand, e
         raise IllegalWin("WIN_NOT_ALLOWED", "one seat wins", "end.winners")
     if not 0 <= end.tile < PLAY_KINDS:
         raise refuse("no hand is won on this tile", "tile")
-    kinds = {meld.kind for winner in winners for meld in finished.seats[winner].melds}
+    laid = [meld for winner in winners for meld in finished.seats[winner].melds]
+    kinds = {meld.kind for meld in laid}
     if end.by == "self_draw":
         if end.source is not None:
             raise refuse("a tile drawn by the winner comes from no seat", "source")
@@ -346,7 +347,7 @@ def _check_moment(rule_set: RuleSet, options: Options, finished: FinishedHand, e
         if end.by == "rob_kong" and not any(meld.takes(end.tile) for meld in melds):
             raise refuse("only a tile added to a pong or a whirlwind can be robbed", "by")
     if end.after_kong is not None and (
-        end.by != "self_draw" or not _replaced(end.after_kong, kinds)
+        end.by != "self_draw" or not any(_replaced(end.after_kong, meld) for meld in laid)
     ):
         raise refuse("a kong's replacement is drawn by the winner who made it", "after_kong")
     if end.kong_source is not None and (
@@ -374,11 +375,11 @@ def _check_moment(rule_set: RuleSet, options: Options, finished: FinishedHand, e
         raise refuse("others than the dealer win so, before anyone has a meld", "first_round")
 
 
-def _replaced(kong: KongKind, kinds: set[MeldKind]) -> bool:
-    """Whether there is such a kong; one of an added dragon is part of a whirlwind."""
-    if kong == "added" and MeldKind.WHIRLWIND in kinds:
-        return True
-    return MeldKind(f"{kong}_kong") in kinds
+def _replaced(kong: KongKind, meld: Meld) -> bool:
+    """Whether the meld is such a kong; that of a dragon added is part of a whirlwind."""
+    if meld.kind is MeldKind.WHIRLWIND:
+        return kong == "added" and len(meld.tiles) > len(DRAGONS)
+    return meld.kind is MeldKind(f"{kong}_kong")
 
 
 def from_each_other(target: int, amount: int, reason: TransferReason) -> list[Transfer]:

@@ -183,6 +183,8 @@ class RoundState:
     """Where the drawn tile of this turn came from; '' after a claim."""
     after_flower: bool = False
     """The drawn tile of this turn replaced a flower."""
+    ran_out: bool = False
+    """The time of this turn ran out: the table plays what is left of it."""
     last_kong: LastKong | None = None
     pending_kong: KongDeclared | None = None
     replacing: tuple[int, bool] | None = None
@@ -349,6 +351,7 @@ class RoundState:
         seat = self.seats[event.seat]
         if seat.prompt is not None and seat.prompt.kind == "turn":
             seat.run_outs += 1
+            self.ran_out = True
         seat.prompt = None
 
     def _withdrawn(self, event: Withdrawn) -> None:
@@ -466,7 +469,8 @@ class RoundState:
         else:
             self.stage = "turn"
             actor = self.seats[self.turn]
-            if not actor.trustee and (actions := turn_actions(self, actor)):
+            by_table = actor.trustee or self.ran_out
+            if not by_table and (actions := turn_actions(self, actor)):
                 self.to_ask[self.turn] = actions
 
     def _check_spoilt(self, seat: SeatState) -> None:
@@ -494,6 +498,7 @@ class RoundState:
         if event.declared:
             seat.declared_open = seat.is_open
             seat.declared = event.declared
+        self.ran_out = False
         seat.last_discard = event.tile
         seat.keeps(seat.choice(event.tile))
         self._open_to_claims(

@@ -6,6 +6,10 @@ Decided where the page is silent:
   kept, three of them as a run; so a laid-down kong with a run in hand beside it is "two full runs"
   and pays for what lies on the table alone.
 - *Sets of their own*, the forced kong: only a seat without a laid-down 旋风杠 can have to lay one.
+  It may make other kongs first, but not a concealed one of four dragons, which would evade it.
+- *宝牌*, a change when the last dragon of the treasure's kind is added to a 旋风杠: it comes before
+  the replacement, which counts as taken when the four in front are counted. Else it would come
+  from those four.
 - *Sets of their own*, "its very first turn" of the dealer lasts until its first discard, kongs and
   their replacements included.
 - *宝牌*, "wins most": of all the waits, and of all readings with each, the drawn treasure takes
@@ -26,7 +30,7 @@ Decided where the page is silent:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fangcheng_rules.analysis import KongChoice, Reading, Wait, analyze, winning_readings
 from fangcheng_rules.hand import Hand
@@ -305,8 +309,12 @@ def _turn_up(options: Options, wall: WallCount) -> int | None:
     for place in _order():
         # Not taken: neither from the front nor from the back, nor turned up before.
         if wall.front <= place <= free and place not in wall.turned:
-            # A change that leaves fewer than four tiles in front is not made.
-            return place if _in_front(wall, place) >= DEALT_OUT else None
+            # A change that leaves fewer than four tiles in front is not made; a replacement that
+            # is drawn next counts as taken.
+            after = replace(
+                wall, turned=(*wall.turned, place), replacements=wall.replacements + wall.due
+            )
+            return place if _in_front(after, place) >= DEALT_OUT else None
     return None
 
 
@@ -321,7 +329,12 @@ def _may_kong_now(table: TableInPlay, seat: SeatInPlay, kong: KongChoice) -> boo
     if kong.kind is MeldKind.ADDED_KONG and _added_to_whirlwind(seat, kong.tile):
         # In its very first turn the dealer adds nothing to its 旋风杠.
         return seat.number != table.dealer or seat.first_discard is not None
-    return True
+    # Four of a dragon beside both others: the 旋风杠 must be laid down, and takes one of them.
+    return not (
+        kong.kind is MeldKind.CONCEALED_KONG
+        and kong.tile in DRAGONS
+        and {*DRAGONS} <= {*seat.concealed}
+    )
 
 
 def _added_to_whirlwind(seat: SeatInPlay, tile: int) -> bool:
