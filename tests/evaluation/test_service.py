@@ -84,6 +84,16 @@ async def test_titles_are_told_with_the_points_from_which_they_are_held(stub: St
         assert all(title.name_en for title in told.titles)
 
 
+async def test_what_can_be_declared_is_told_with_its_names(stub: Stub) -> None:
+    found = (await stub.ListRuleSets(ev.ListRuleSetsRequest())).rule_sets
+    for told, rules in zip(found, RULE_SETS, strict=True):
+        assert [(one.id, one.name_zh, one.name_en, one.meaning) for one in told.declarations] == [
+            (one.id, one.name_zh, one.name_en, one.meaning) for one in rules.declares
+        ]
+    names = [one.name_zh for told in found for one in told.declarations]
+    assert names == ["听", "报听", "明楼", "暗楼"]
+
+
 async def test_a_ready_hand_tells_its_waits(stub: Stub) -> None:
     analysis = (await stub.Analyze(wire.analyze(READY))).analysis
     assert [wait.tile for wait in analysis.waits] == [21, 44]

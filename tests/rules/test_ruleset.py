@@ -40,10 +40,10 @@ def test_an_unknown_rule_set_is_named_as_such() -> None:
 
 @BY_RULE_SET
 def test_everything_shown_has_its_names(rules: RuleSet) -> None:
-    for thing in (rules, *rules.fan_items, *rules.titles):
+    for thing in (rules, *rules.fan_items, *rules.declares, *rules.titles):
         assert thing.name_zh.strip()
         assert thing.name_en.strip()
-    for item in rules.fan_items:
+    for item in (*rules.fan_items, *rules.declares):
         assert item.meaning.endswith(".")
     for option in rules.options:
         assert option.name_zh.strip()

@@ -220,7 +220,7 @@ def conceivable(rules: RuleSet) -> list[Action]:
     kinds = sorted(set(rules.wall_tiles))
     actions = [PASS, FALSE_WIN, *(Action("piao", amount=units) for units in (-5, 0, 5, 10, 15))]
     for tile in kinds:
-        for declare in ("", *rules.declares, "riichi"):
+        for declare in ("", *rules.declarations, "riichi"):
             actions.append(Action("discard", tile, declare=declare))
             actions += [Action("kong", tile, declare=declare, meld=kind) for kind in MeldKind]
         actions += [Action("win", tile), Action("pong", tile)]

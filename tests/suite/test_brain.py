@@ -27,10 +27,12 @@ def brain(seed: int = 1, piao_share: float = 0.0, rules: RuleSet = KELE) -> Brai
     return Brain(Arena(rules, chance).analyse, chance, piao_share)
 
 
-def view(hand: str, melds: list[rules_pb2.Meld] | None = None, **own: Any) -> TableView:
+def view(
+    hand: str, melds: list[rules_pb2.Meld] | None = None, rules: RuleSet = KELE, **own: Any
+) -> TableView:
     seats = [SeatView(concealed=[0] * 13) for _ in range(4)]
     seats[0] = SeatView(concealed=parse(hand), melds=melds or [], **own)
-    return TableView(rules=rules_pb2.RuleSetChoice(id=KELE.id), own_seat=0, seats=seats)
+    return TableView(rules=rules_pb2.RuleSetChoice(id=rules.id), own_seat=0, seats=seats)
 
 
 def discards(hand: str, *, ting: str = "") -> list[table_pb2.Action]:
@@ -56,7 +58,7 @@ async def turn(
     hand: str, actions: list[table_pb2.Action], rules: RuleSet = KELE, **own: Any
 ) -> table_pb2.Action:
     prompt = table_pb2.Prompt(decision_id="1", kind="turn", actions=actions)
-    return await brain(rules=rules).choose(view(hand, **own), prompt)
+    return await brain(rules=rules).choose(view(hand, rules=rules, **own), prompt)
 
 
 async def test_a_win_is_always_taken() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -190,10 +191,15 @@ def test_rules_tells_the_whole_catalogue_of_one(run: Run, rules: RuleSet) -> Non
     assert ended.exit_code == 0
     assert f"{rules.id}, revision {rules.revision}" in ended.stdout
     assert f"{len(rules.wall_tiles)} tiles" in ended.stdout
-    rows = {line.split()[0]: line for line in ended.stdout.splitlines() if line}
+    rows: defaultdict[str, str] = defaultdict(str)
+    for line in filter(None, ended.stdout.splitlines()):
+        rows[line.split()[0]] += line  # an item and what is declared may have one id
     for item in rules.fan_items:
         assert item.name_zh in rows[item.id]
         assert item.meaning in rows[item.id]
+    for declaration in rules.declares:
+        assert declaration.name_zh in rows[declaration.id]
+        assert declaration.meaning in rows[declaration.id]
     for option in rules.options:
         assert option.meaning in rows[option.id]
     for title in rules.titles:

@@ -157,6 +157,19 @@ def test_flowers_lie_apart_and_are_replaced() -> None:
     assert (view.seats[1].flowers, view.seats[1].concealed) == ([58], [0] * 12)
 
 
+def test_flowers_replaced_after_the_deal_are_no_turn() -> None:
+    view = seated(hands=("123456789m11225z", *HANDS[1:]), dealer=0)
+    told(view, flower_laid=table_pb2.FlowerLaid(seat=1, tile=58))
+    told(view, drawn=table_pb2.Drawn(seat=1, tile=0, origin="flower", wall_tiles=82))
+    assert (view.turn, view.seats[1].drawn) == (0, None)
+    assert view.seats[1].concealed == [0] * 13
+    told(view, discarded=table_pb2.Discarded(seat=0, tile=45))
+    told(view, drawn=table_pb2.Drawn(seat=1, tile=0, origin="front", wall_tiles=81))
+    told(view, flower_laid=table_pb2.FlowerLaid(seat=1, tile=57))
+    told(view, drawn=table_pb2.Drawn(seat=1, tile=0, origin="flower", wall_tiles=80))
+    assert (view.turn, view.seats[1].drawn) == (1, 0), "now it plays with what it drew"
+
+
 def test_the_treasure_is_seen_and_so_are_those_before_it() -> None:
     view = seated()
     told(view, treasure_turned=table_pb2.TreasureTurned(index=114, tile=21))
@@ -175,10 +188,14 @@ def test_a_shown_hand_is_known_and_discards_what_it_drew() -> None:
     told(view, drawn=table_pb2.Drawn(seat=2, tile=0, origin="front", wall_tiles=81))
     told(view, discarded=table_pb2.Discarded(seat=2, tile=21))
     assert view.seats[2].concealed == hand, "the 1p that it drew, not the one it holds"
+    # Its hand lies open: all see of what a concealed kong is made, and the rest as before.
     told(view, drawn=table_pb2.Drawn(seat=2, tile=0, origin="front", wall_tiles=80))
-    kong = rules_pb2.Meld(kind="concealed_kong", tiles=[0, 0, 0, 0])
+    kong = rules_pb2.Meld(kind="concealed_kong", tiles=notation.parse("2222s"))
     told(view, melded=table_pb2.Melded(seat=2, meld=kong))
-    assert view.seats[2].concealed == [0] * 10
+    assert view.seats[2].concealed == notation.parse("123p456s55p67m")
+    told(view, drawn=table_pb2.Drawn(seat=2, tile=0, origin="back", wall_tiles=79))
+    told(view, discarded=table_pb2.Discarded(seat=2, tile=24))
+    assert view.seats[2].concealed == notation.parse("123p456s55p67m")
 
 
 def test_a_false_win_is_counted_for_its_seat() -> None:

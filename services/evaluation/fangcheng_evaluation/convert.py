@@ -185,7 +185,12 @@ def rule_set_to_wire(rules: RuleSet) -> rules_pb2.RuleSet:
             )
             for title in rules.titles
         ],
-        declarations=rules.declares,
+        declarations=[
+            rules_pb2.Declaration(
+                id=one.id, name_zh=one.name_zh, name_en=one.name_en, meaning=one.meaning
+            )
+            for one in rules.declares
+        ],
     )
 
 

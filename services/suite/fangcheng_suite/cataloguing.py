@@ -47,9 +47,9 @@ def show_rule_set(rules_id: str, ink: Ink) -> list[RenderableType]:
         Text(f"{name}   {rules.id}, revision {rules.revision}", "bold"),
         Text(f"{len(rules.wall_tiles)} tiles: {_tiles(rules)}"),
     ]
-    if rules.declares:
-        parts.append(Text(f"Can be declared: {', '.join(rules.declares)}"))
     parts += [Text(), _fan_items(rules, ink)]
+    if rules.declares:
+        parts += [Text(), _declarations(rules, ink)]
     if rules.options:
         parts += [Text(), _options(rules, ink)]
     if rules.titles:
@@ -89,6 +89,13 @@ def _fan_items(rules: RuleSet, ink: Ink) -> Table:
 
 def _fan(item: FanItemSpec) -> str:
     return "flat" if item.is_flat else str(item.fan)
+
+
+def _declarations(rules: RuleSet, ink: Ink) -> Table:
+    table = _table("can be declared", "name", "what it does")
+    for one in rules.declares:
+        table.add_row(one.id, ink.both(one.name_zh, one.name_en), one.meaning)
+    return table
 
 
 def _options(rules: RuleSet, ink: Ink) -> Table:

@@ -45,12 +45,6 @@ MELD_NAMES = {
     "whirlwind": ("旋风杠", "whirlwind"),
 }
 
-DECLARED_NAMES = {
-    "ting": ("听", "ting"),
-    "lou_open": ("明楼", "open lou"),
-    "lou_hidden": ("暗楼", "hidden lou"),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Ink:
@@ -207,11 +201,6 @@ def meld_text(meld: rules_pb2.Meld, ink: Ink) -> Text:
     zh, en = MELD_NAMES.get(meld.kind, ("", meld.kind.replace("_", " ")))
     text = Text(f"{zh if ink.chinese and zh else en} ", "dim")
     return text.append_text(row(meld.tiles, ink))
-
-
-def declared_text(declared: str, ink: Ink) -> str:
-    """What a seat has declared: `听 ting`, `明楼 open lou`."""
-    return ink.both(*DECLARED_NAMES.get(declared, ("", declared.replace("_", " "))))
 
 
 def fan_text(item: rules_pb2.FanItem, ink: Ink) -> str:

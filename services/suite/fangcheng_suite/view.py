@@ -68,6 +68,8 @@ class TableView:
     settled: table_pb2.HandSettled | None = None
     closed: table_pb2.TableClosed | None = None
     last_number: int = 0
+    dealing: bool = False
+    """Nobody has played since the deal: flowers are being replaced, the dealer is next."""
 
     def apply(self, event: table_pb2.TableEvent) -> None:
         """Take the next event. A kind that this client does not know changes nothing."""
@@ -151,14 +153,17 @@ class TableView:
     def _dealt(self, dealt: table_pb2.Dealt) -> None:
         self.wall_tiles = dealt.wall_tiles
         self.turn = self.dealer
+        self.dealing = True
         for seat, hand in zip(self.seats, dealt.hands, strict=True):
             seat.concealed = list(hand.tiles)
 
     def _drawn(self, drawn: table_pb2.Drawn) -> None:
         self.wall_tiles = drawn.wall_tiles
-        self.turn = drawn.seat
         seat = self.seats[drawn.seat]
         seat.concealed.append(drawn.tile)
+        if self.dealing and drawn.origin == "flower":
+            return  # each seat makes up its hand, and it is the dealer's turn all the while
+        self.turn = drawn.seat
         seat.drawn = drawn.tile
 
     def _flower_laid(self, laid: table_pb2.FlowerLaid) -> None:
@@ -176,6 +181,7 @@ class TableView:
         self.seats[called.seat].false_wins += 1
 
     def _discarded(self, discarded: table_pb2.Discarded) -> None:
+        self.dealing = False
         seat = self.seats[discarded.seat]
         # A seat that has declared discards what it drew, whatever else is known of its hand.
         drawn = FACE_DOWN if seat.declared and FACE_DOWN in seat.concealed else discarded.tile
@@ -189,6 +195,7 @@ class TableView:
         self.last_discard = (discarded.seat, discarded.tile)
 
     def _melded(self, melded: table_pb2.Melded) -> None:
+        self.dealing = False
         seat = self.seats[melded.seat]
         meld = melded.meld
         seat.declared = melded.declared or seat.declared
@@ -204,12 +211,8 @@ class TableView:
                     from_hand = list((Counter(meld.tiles) - Counter(lying.tiles)).elements())
         elif meld.kind != "concealed_kong":
             from_hand.remove(self._claimed(meld))
-        if meld.kind == "concealed_kong" and FACE_DOWN in meld.tiles and any(seat.concealed):
-            # Of a hand that was shown: of what the kong is made is not told.
-            seat.concealed = [FACE_DOWN] * (len(seat.concealed) - len(from_hand))
-        else:
-            for tile in from_hand:
-                _take(seat.concealed, tile)
+        for tile in from_hand:
+            _take(seat.concealed, tile)
         seat.melds[place : place + 1] = [meld]
 
     def _claimed(self, meld: rules_pb2.Meld) -> int:

@@ -137,7 +137,7 @@ def told(event: table_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
         line = Text(f"{names[discarded.seat]} discards ")
         line.append(render.short(discarded.tile, ink), render.style(discarded.tile))
         if discarded.declared:
-            line.append(f" and declares {render.declared_text(discarded.declared, ink)}")
+            line.append(f" and declares {declared_text(view, discarded.declared, ink)}")
         return [line]
     if kind == "flower_laid":
         laid = event.flower_laid
@@ -195,7 +195,7 @@ def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
     if number == view.dealer:
         head.append(f"  {ink.both('庄', 'dealer')}")
     if seat.declared:
-        head.append(f"  {render.declared_text(seat.declared, ink)}", "bold yellow")
+        head.append(f"  {declared_text(view, seat.declared, ink)}", "bold yellow")
     if seat.flowers:
         head.append("  ").append_text(render.row(seat.flowers, ink))
     if seat.false_wins:
@@ -284,6 +284,15 @@ async def _until_quiet(
         except StopAsyncIteration:
             return
         yield event
+
+
+def declared_text(view: TableView, declared: str, ink: Ink) -> str:
+    """What a seat has declared, as its rule set calls it: `明楼 open lou`."""
+    try:
+        known = rule_set(view.rules.id, view.rules.revision).declarations[declared]
+    except (RulesError, KeyError):
+        return declared.replace("_", " ")  # another package's, or a newer one's
+    return ink.both(known.name_zh, known.name_en)
 
 
 def _rules_name(rules_id: str, ink: Ink) -> str:

@@ -9,7 +9,7 @@ from .analysis import Wait, analyze
 from .errors import IllegalWin
 from .hand import Hand
 from .melds import Meld, MeldKind
-from .ruleset import Options, RuleSet, SeatInPlay, TableInPlay, WallCount, WallPolicy
+from .ruleset import Declaration, Options, RuleSet, SeatInPlay, TableInPlay, WallCount, WallPolicy
 from .tiles import COPIES, from_name, is_suited
 
 if TYPE_CHECKING:
@@ -38,6 +38,16 @@ WALL = WallPolicy(drawable=_drawable, may_kong=_may_kong, dealt_out=DEALT_OUT)
 
 
 # ---- 听, 报听: the declared wait ----
+
+
+def ting(name_zh: str) -> Declaration:
+    """听, under the rule set's own name."""
+    return Declaration(
+        id="ting",
+        name_zh=name_zh,
+        name_en="declared wait",
+        meaning="The hand waits on one kind and is locked; a fan more, for a loser too.",
+    )
 
 
 def declarations(

@@ -89,6 +89,19 @@ class FanItemSpec:
         return self.fan == 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """What a seat can declare with a discard, or a kong, that leaves it waiting."""
+
+    id: str
+    name_zh: str
+    name_en: str
+    meaning: str
+    """What it binds the seat to and brings, in one sentence."""
+    worth_from: int | None = 0
+    """For bots: how many tiles to win on must be left for it to be worth declaring; None: never."""
+
+
 @dataclass(frozen=True, slots=True)
 class Title:
     """A rank title and the points from which it is held (None: below every other)."""
@@ -307,7 +320,7 @@ class RuleSet:
     """Settle a finished hand that has been checked; raise IllegalWin for what cannot be."""
     next_dealer: Callable[[FinishedHand], int | None]
     """Dealer of the next hand; None: a new first dealer."""
-    declares: tuple[str, ...] = ()
+    declares: tuple[Declaration, ...] = ()
     """Everything that a seat of this rule set can have declared."""
     whirlwind: bool = False
     """旋风杠: the three dragons can be laid down as a kong, and more dragons be added to it."""
@@ -330,6 +343,8 @@ class RuleSet:
     titles: tuple[Title, ...] = ()
     items: Mapping[str, FanItemSpec] = field(init=False)
     """`fan_items` by id."""
+    declarations: Mapping[str, Declaration] = field(init=False)
+    """`declares` by id."""
     kinds: frozenset[int] = field(init=False)
     """The kinds among `wall_tiles`."""
     play_mask: int = field(init=False)
@@ -340,6 +355,7 @@ class RuleSet:
         mask = sum(1 << kind for kind in self.kinds if kind < PLAY_KINDS)
         object.__setattr__(self, "play_mask", mask)
         object.__setattr__(self, "items", {item.id: item for item in self.fan_items})
+        object.__setattr__(self, "declarations", {one.id: one for one in self.declares})
 
     def __deepcopy__(self, memo: object) -> RuleSet:
         # A copied hand of play is still played by the same rules.

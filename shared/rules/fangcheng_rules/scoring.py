@@ -231,7 +231,7 @@ def _check_seats(rule_set: RuleSet, options: Options, finished: FinishedHand) ->
             raise InvalidHand("WRONG_TILE_COUNT", "more than four melds", f"{where}.melds")
         is_unreplaced = isinstance(finished.end, EightFlowers) and finished.end.seat == number
         _check_concealed(seat, is_unreplaced, f"{where}.concealed")
-        if seat.declared not in ("", *rule_set.declares):
+        if seat.declared and seat.declared not in rule_set.declarations:
             raise InvalidHand("UNKNOWN_DECLARATION", seat.declared, f"{where}.declared")
         if seat.piao not in (rule_set.piao_choices(options) or (0,)):
             raise InvalidHand("INVALID_PIAO", f"{seat.piao} cannot be chosen", f"{where}.piao")

@@ -30,7 +30,7 @@ from .melds import Meld, MeldKind
 from .round import HandSetup, Round
 from .ruleset import Options, RuleSet, first_dealer
 from .scoring import Draw, Win, score
-from .tiles import COPIES, PLAY_KINDS
+from .tiles import COPIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class Situation:
     melds: tuple[Meld, ...]
     analysis: Analysis | None
     """Of the player's fourteen tiles in its own turn; with progress if a player needs it."""
+    declared: str = ""
+    """What it has declared."""
 
 
 class Player(Protocol):
@@ -70,16 +72,11 @@ class RandomPlayer:
         return first if first.kind == "win" else self._chance.choice(prompt.actions)
 
 
-DECLARE_FROM = {"lou_open": 6, "lou_hidden": COPIES * PLAY_KINDS}
-"""How many tiles to win on must be left for a declaration to be worth it. 明楼 pays double but wins
-by self-draw alone; 暗楼 brings nothing. Any other is made whenever it can be."""
-
-
 class SimplePlayer:
     """Goes straight for a win: the fewest tiles away, then the most useful tiles.
 
     The evaluator tells both under the rule set's conditions. It declares a wait where that is
-    worth it (`DECLARE_FROM`), and never plays against others.
+    worth it (`Declaration.worth_from`), and never plays against others.
     """
 
     needs_progress = True
@@ -102,28 +99,22 @@ class SimplePlayer:
         kongs = {(c.tile, c.kind): c for c in analysis.kongs}
         best, least = prompt.actions[-1], float("inf")
         for action in prompt.actions:
-            if action.kind == "false_win" or not self._declares(hand, action, discards):
+            if action.kind == "false_win" or not _declares(situation, hand, action, discards):
                 continue
             if action.kind == "pass":
                 value = 0.0
             elif action.kind == "kong" and action.tile is not None and action.meld is not None:
                 # A kong that leaves the hand waiting is worth its payment.
                 waits = kongs[action.tile, action.meld].waits
-                value = -20.0 if len(waits) == 1 or (waits and not action.declare) else 5.0
+                locks = situation.declared or action.declare
+                spoilt = locks and situation.rule_set.calls.spoils(waits)
+                value = -20.0 if waits and not spoilt else 5.0
             elif action.tile is not None:
                 value = _distance(hand, discards[action.tile])
             value -= 0.5 if action.declare else 0.0
             if value < least:
                 best, least = action, value
         return best
-
-    def _declares(self, hand: Hand, action: Action, discards: Mapping[int, DiscardChoice]) -> bool:
-        """Whether the action declares nothing, or what is worth declaring."""
-        least = DECLARE_FROM.get(action.declare)
-        if least is None or action.tile is None or action.kind != "discard":
-            return True
-        held = hand.held
-        return sum(COPIES - held[wait.tile] for wait in discards[action.tile].waits) >= least
 
     def _claim(self, situation: Situation, prompt: Prompt) -> Action:
         now = Hand(situation.concealed, situation.melds)
@@ -140,6 +131,19 @@ class SimplePlayer:
                 if value < least - 0.3:
                     best, least = action, value
         return best
+
+
+def _declares(
+    situation: Situation, hand: Hand, action: Action, discards: Mapping[int, DiscardChoice]
+) -> bool:
+    """Whether the action declares nothing, or what is worth declaring."""
+    if not action.declare:
+        return True
+    least = situation.rule_set.declarations[action.declare].worth_from
+    if least is None or action.tile is None or action.kind != "discard":
+        return least is not None
+    held = hand.held
+    return sum(COPIES - held[wait.tile] for wait in discards[action.tile].waits) >= least
 
 
 def _after_claim(hand: Hand, action: Action) -> Hand:
@@ -208,6 +212,7 @@ def _next_command(play: Round, players: Sequence[Player]) -> Command:
             tuple(seat.concealed),
             tuple(seat.melds),
             seat.analysis,
+            seat.declared,
         )
         return Choose(number, prompt.decision, players[number].choose(situation, prompt))
     window = play.window()

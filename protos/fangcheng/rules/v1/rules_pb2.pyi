@@ -307,6 +307,44 @@ class Title(_message.Message):
 Global___Title: _TypeAlias = Title  # noqa: Y015
 
 @_typing.final
+class Declaration(_message.Message):
+    """Something that a seat may declare.
+
+    Example: `{id: "ting", name_zh: "听", name_en: "declared wait", meaning: "The hand waits on one
+    kind and is locked; a fan more, for a loser too."}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_ZH_FIELD_NUMBER: _builtins.int
+    NAME_EN_FIELD_NUMBER: _builtins.int
+    MEANING_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Id, as it stands in actions, events and finished hands."""
+    name_zh: _builtins.str
+    """Name in Chinese."""
+    name_en: _builtins.str
+    """Name in English."""
+    meaning: _builtins.str
+    """What it binds the seat to and brings, in English, in one sentence."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        name_zh: _builtins.str = ...,
+        name_en: _builtins.str = ...,
+        meaning: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "meaning", b"meaning", "name_en", b"name_en", "name_zh", b"name_zh"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Declaration: _TypeAlias = Declaration  # noqa: Y015
+
+@_typing.final
 class RuleSet(_message.Message):
     """A rule set as a client may show it."""
 
@@ -346,8 +384,10 @@ class RuleSet(_message.Message):
         """The rank titles, the lowest first; empty where the rule set has none."""
 
     @_builtins.property
-    def declarations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What a seat may declare with a discard, such as `ting` (听) or `lou_open` (明楼)."""
+    def declarations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Declaration]:
+        """What a seat may declare with a discard or a kong that leaves it waiting; empty where there is
+        nothing to declare.
+        """
 
     def __init__(
         self,
@@ -360,7 +400,7 @@ class RuleSet(_message.Message):
         options: _abc.Iterable[Global___OptionSpec] | None = ...,
         fan_items: _abc.Iterable[Global___FanItemSpec] | None = ...,
         titles: _abc.Iterable[Global___Title] | None = ...,
-        declarations: _abc.Iterable[_builtins.str] | None = ...,
+        declarations: _abc.Iterable[Global___Declaration] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

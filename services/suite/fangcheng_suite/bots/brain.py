@@ -18,6 +18,10 @@ from typing import Protocol
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import table_pb2
+from fangcheng_rules.analysis import Wait
+from fangcheng_rules.ruleset import Declaration, RuleSet
+from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.tiles import from_code
 from fangcheng_suite.view import TableView
 
 COPIES = 4
@@ -31,11 +35,6 @@ class Analyst(Protocol):
 
     async def __call__(self, hand: evaluation_pb2.Hand) -> evaluation_pb2.Analysis:
         """The analysis, with shanten and useful tiles."""
-
-
-DECLARE_FROM = {"lou_open": 6, "lou_hidden": COPIES * 34}
-"""How many tiles to win on must be left before a bot declares. 明楼 pays double, but wins by
-self-draw alone; 暗楼 brings nothing. Any other declaration it makes whenever it can."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -54,9 +53,10 @@ class Outlook:
         """A tile that may be won on can still come."""
         return self.nearness >= 0
 
-    def declares(self, declaration: str) -> bool:
+    def declares(self, declaration: Declaration) -> bool:
         """Whether it is worth declaring that."""
-        return self.ready and self.live >= DECLARE_FROM.get(declaration, 0)
+        least = declaration.worth_from
+        return least is not None and self.ready and self.live >= least
 
 
 @dataclass(slots=True)
@@ -91,6 +91,7 @@ class Brain:
         analysis = await self.analyst(_hand(own.concealed, own.melds))
         seen = view.seen()
         locked = own.declared != ""
+        known = _rules(view).declarations
 
         choices = {choice.tile: choice for choice in analysis.discards}
         best: tuple[Outlook, bool, int, table_pb2.Action] | None = None
@@ -99,7 +100,7 @@ class Brain:
             if action.kind != "discard" or choice is None:
                 continue
             outlook = discard_outlook(choice, seen)
-            if action.declare and not outlook.declares(action.declare):
+            if action.declare and not outlook.declares(known[action.declare]):
                 continue
             ranked = (outlook, action.declare != "", _safety(action.tile, seen), action)
             if best is None or ranked[:3] > best[:3]:
@@ -159,10 +160,18 @@ class Brain:
             return otherwise is None or (outlook is not None and outlook >= otherwise)
         outlook = standing_outlook(then, view.seen())
         if locked or action.declare:
-            # 听 is dead with any other number of waits; what else locks a hand keeps its waits.
-            is_ting = "ting" in (own.declared, action.declare)
-            return outlook.ready and (len(then.waits) == 1 or not is_ting)
+            return outlook.ready and not _rules(view).calls.spoils(_waits(then))
         return otherwise is None or outlook.nearness >= otherwise.nearness
+
+
+def _rules(view: TableView) -> RuleSet:
+    return rule_set(view.rules.id, view.rules.revision)
+
+
+def _waits(analysis: evaluation_pb2.Analysis) -> tuple[Wait, ...]:
+    return tuple(
+        Wait(from_code(wait.tile), wait.least_fan, wait.least_units) for wait in analysis.waits
+    )
 
 
 def _worth_opening(stay: Outlook, claimed: Outlook, best: Outlook) -> bool:

@@ -522,6 +522,6 @@ RULE_SET = RuleSet(
     hot=HOT,
     score=_score,
     next_dealer=_next_dealer,
-    declares=("ting",),
+    declares=(baishan.ting("报听"),),
     titles=TITLES,
 )

@@ -475,6 +475,6 @@ RULE_SET = RuleSet(
     hot=HOT,
     score=_score,
     next_dealer=_next_dealer,
-    declares=("ting",),
+    declares=(baishan.ting("听"),),
     piao_choices=lambda options: (0, 5, 10) if options["piao"] else (),
 )

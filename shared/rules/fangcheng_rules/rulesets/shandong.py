@@ -41,6 +41,7 @@ from fangcheng_rules.kernels.facts import (
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.ruleset import (
     Calls,
+    Declaration,
     FanItemSpec,
     Options,
     OptionSpec,
@@ -298,6 +299,24 @@ def _may_win(table: TableInPlay, seat: SeatInPlay, tile: int, by: WinBy) -> bool
     return seat.declared != "lou_open" or by == "self_draw"
 
 
+DECLARES = (
+    Declaration(
+        id="lou_open",
+        name_zh="明楼",
+        name_en="open lou",
+        meaning="The waiting hand is shown and locked; it wins by self-draw only, and double.",
+        worth_from=6,
+    ),
+    Declaration(
+        id="lou_hidden",
+        name_zh="暗楼",
+        name_en="hidden lou",
+        meaning="The waiting hand is locked, but not shown; it wins in any way, as ever.",
+        worth_from=None,
+    ),
+)
+
+
 def _declarations(
     table: TableInPlay, seat: SeatInPlay, waits: tuple[Wait, ...], kong: MeldKind | None
 ) -> tuple[str, ...]:
@@ -547,7 +566,7 @@ RULE_SET = RuleSet(
     score=_score,
     next_dealer=_next_dealer,
     first_dealer=_first_dealer,
-    declares=("lou_open", "lou_hidden"),
+    declares=DECLARES,
     worth=_worth,
     titles=TITLES,
 )
