@@ -21,6 +21,8 @@ from fangcheng_table.events import Event, HandOpened, Timing
 from fangcheng_table.feed import Feed
 from fangcheng_table.store import Record
 from fangcheng_table.views import RECORD, SPECTATORS, VIEWERS, Projector
+from tests.rules import transcripts
+from tests.rules.transcripts import TRANSCRIPTS
 
 from .tables import RULE_SET, Drive, Stake, at_random, created, passing
 
@@ -170,6 +172,26 @@ def test_a_concealed_kong_lies_face_down_for_the_others():
                 assert shown == (event.melded.seat == viewer)
                 assert len(meld.tiles) == 4
     assert seen >= 5
+
+
+def kongs_of(transcript: str) -> list[tuple[tuple[int, ...], list[int]]]:
+    """The concealed kongs of a transcript: who is told of them, and of which tiles."""
+    text = (TRANSCRIPTS / f"{transcript}.txt").read_text(encoding="utf-8")
+    events = [created(rules_id="shandong"), *transcripts.play(transcripts.read(text))[1]]
+    projector = Projector()
+    return [
+        (viewers, list(message.melded.meld.tiles))
+        for number, event in enumerate(events, 1)
+        for viewers, message in projector.see(Record(number, 0, event))
+        if message.melded.meld.kind == "concealed_kong"
+    ]
+
+
+def test_of_an_open_lou_all_see_what_its_concealed_kong_is_made_of():
+    # 明楼 shows the seat's concealed tiles to all, before its kong and after it.
+    assert kongs_of("shandong_open_lou") == [(VIEWERS, [32] * 4)]
+    # Who has declared nothing lays it face down.
+    assert kongs_of("shandong_end_of_wall") == [((3,), [41] * 4), ((0, 1, 2, SPECTATORS), [0] * 4)]
 
 
 def test_an_added_kong_names_the_discard_that_its_pong_came_from():
