@@ -15,6 +15,7 @@ from fangcheng_rules.notation import parse_hand, parse_tiles
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import BUILT_IN
 from fangcheng_rules.scoring import draws_treasure
+from fangcheng_rules.scoring import score as in_process
 from fangcheng_rules.tiles import code
 from tests.evaluation import wire
 from tests.rules.golden import GoldenHand, golden_hands
@@ -57,6 +58,8 @@ async def test_a_finished_hand_pays_over_the_wire_what_the_page_says(
     score = (await stub.Score(wire.golden_request(hand, rules.id))).score
     assert counted(score) == hand.fan
     assert wire.net(score) == (hand.net, hand.house)
+    here = in_process(rules, hand.options, hand.finished)
+    assert [loser.capped for loser in score.losers] == [loser.capped for loser in here.losers]
     for entry in (*score.winners, *score.losers):
         for item in entry.items:
             spec = rules.items[item.id]

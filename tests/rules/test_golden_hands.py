@@ -39,6 +39,22 @@ def test_a_finished_hand_pays_what_the_page_says(rules: RuleSet, hand: GoldenHan
 
 
 @pytest.mark.parametrize("rules", BUILT_IN, ids=lambda rules: rules.id)
+def test_a_loser_is_told_to_be_capped_where_it_would_pay_more_without_a_cap(rules: RuleSet) -> None:
+    told: set[bool] = set()
+    for hand in golden_hands(rules.id):
+        if hand.refused is not None:
+            continue
+        uncapped = score(rules, {**hand.options, "cap": 0}, hand.finished)
+        result = score(rules, hand.options, hand.finished)
+        flat = {winner.seat for winner in result.winners if winner.flat is not None}
+        for loser, free in zip(result.losers, uncapped.losers, strict=True):
+            if loser.winner not in flat:  # a fixed amount goes by the cap and is not cut
+                assert loser.capped == (loser.amount < free.amount), hand.title
+            told.add(loser.capped)
+    assert told == {True, False}
+
+
+@pytest.mark.parametrize("rules", BUILT_IN, ids=lambda rules: rules.id)
 def test_every_fan_item_counts_in_some_golden_hand_for_each_whose_it_is(rules: RuleSet) -> None:
     winners: set[str] = set()
     losers: set[str] = set()

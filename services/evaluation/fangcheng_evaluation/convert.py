@@ -142,6 +142,7 @@ def score_to_wire(score: Score, rules: RuleSet) -> rules_pb2.Score:
                 fan=loser.fan,
                 amount=loser.amount,
                 multiplier=loser.multiplier,
+                capped=loser.capped,
             )
             for loser in score.losers
         ],

@@ -104,6 +104,8 @@ def _winner(
             line += f", {loser.fan} fan"
         if loser.multiplier > 1:
             line += f", times {loser.multiplier}"
+        if loser.capped:
+            line += ", capped"
         if loser.items:
             line += f", with {render.fan_list(loser.items, ink)}"
         lines.append(_labelled("", line, "dim"))

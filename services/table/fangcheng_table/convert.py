@@ -340,6 +340,7 @@ def score_to_wire(score: Score, rule_set: RuleSet) -> rules.Score:
                 fan=loser.fan,
                 amount=loser.amount,
                 multiplier=loser.multiplier,
+                capped=loser.capped,
             )
             for loser in score.losers
         ],
@@ -382,6 +383,7 @@ def score_from_wire(score: rules.Score) -> Score:
                 loser.fan,
                 loser.amount,
                 loser.multiplier,
+                loser.capped,
             )
             for loser in score.losers
         ),

@@ -156,6 +156,8 @@ class LoserScore:
     """Units after the cap; 0 for a loser who does not pay this win."""
     multiplier: int = 1
     """What this loser's own state multiplies the amount by (明楼, or paying for all three)."""
+    capped: bool = False
+    """The cap cut the amount."""
 
 
 @dataclass(frozen=True, slots=True)

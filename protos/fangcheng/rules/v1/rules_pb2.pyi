@@ -976,6 +976,7 @@ class LoserScore(_message.Message):
     FAN_FIELD_NUMBER: _builtins.int
     AMOUNT_FIELD_NUMBER: _builtins.int
     MULTIPLIER_FIELD_NUMBER: _builtins.int
+    CAPPED_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """The loser."""
     winner: _builtins.int
@@ -986,6 +987,8 @@ class LoserScore(_message.Message):
     """Units paid for the win, after the cap; 0 where this loser does not pay."""
     multiplier: _builtins.int
     """What this loser's own part in it multiplies the amount by (明楼, paying for all three); 1: nothing."""
+    capped: _builtins.bool
+    """The cap cut the amount: without it this loser would have paid more."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___FanItem]:
         """The items that this loser pays more for."""
@@ -999,10 +1002,11 @@ class LoserScore(_message.Message):
         fan: _builtins.int = ...,
         amount: _builtins.int = ...,
         multiplier: _builtins.int = ...,
+        capped: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "fan", b"fan", "items", b"items", "multiplier", b"multiplier", "seat", b"seat", "winner", b"winner"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "capped", b"capped", "fan", b"fan", "items", b"items", "multiplier", b"multiplier", "seat", b"seat", "winner", b"winner"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -463,8 +463,9 @@ def _count(
             continue
         own = _listed(dict.fromkeys(_loser_items(finished, end, other), 0))
         own_fan = fan + sum(item.fan for item in own)
-        amount = min(2**own_fan, cap) if cap else 2**own_fan
-        losers.append(LoserScore(other, number, own, own_fan, amount))
+        capped = 0 < cap < 2**own_fan
+        amount = cap if capped else 2**own_fan
+        losers.append(LoserScore(other, number, own, own_fan, amount, capped=capped))
     return _Way(tile, WinnerScore(number, counted, fan, None, reading), tuple(losers))
 
 

@@ -474,12 +474,13 @@ def _count(
         more = () if flat is not None else _listed(own)
         own_fan = fan + sum(item.fan for item in more)
         amount = 2**own_fan if flat is None else flat
-        if flat is None and cap:
-            amount = min(amount, cap)
+        capped = flat is None and 0 < cap < amount
+        if capped:
+            amount = cap
         # All three losers pay on every win, each its own amount.
         if options["discarder_pays"] and end.source not in (None, other):
-            amount = 0
-        losers.append(LoserScore(other, number, more, own_fan, amount))
+            amount, capped = 0, False
+        losers.append(LoserScore(other, number, more, own_fan, amount, capped=capped))
     return WinnerScore(number, counted, fan, flat, reading), losers
 
 

@@ -415,12 +415,13 @@ def _count(
     for other, own in by_loser.items():
         own_fan = 0 if flat is not None else fan + sum(own.values())
         amount = 2**own_fan if flat is None else flat
-        if flat is None and cap:
-            amount = min(amount, cap)
+        capped = flat is None and 0 < cap < amount
+        if capped:
+            amount = cap
         if options["discarder_pays"] and end.source not in (None, other):
-            amount = 0
+            amount, capped = 0, False
         counted = () if flat is not None else _listed(own)
-        losers.append(LoserScore(other, number, counted, own_fan, amount))
+        losers.append(LoserScore(other, number, counted, own_fan, amount, capped=capped))
     return WinnerScore(number, _listed(items), fan, flat, reading), losers
 
 

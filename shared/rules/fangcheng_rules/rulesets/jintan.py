@@ -400,10 +400,11 @@ def _how_much(winner: WinnerScore) -> tuple[int, int]:
 def _losers(options: Options, end: Win, winner: WinnerScore) -> list[LoserScore]:
     """What each loser pays one winner."""
     amount = amount_of(options, winner.flower_points, winner.fan)
+    capped = amount < amount_of({**options, "cap": 0}, winner.flower_points, winner.fan)
     # A robbed kong counts as a self-draw that its owner pays for all three.
     times = 3 if end.by == "rob_kong" else 1
     return [
-        LoserScore(seat, winner.seat, (), winner.fan, times * amount, multiplier=times)
+        LoserScore(seat, winner.seat, (), winner.fan, times * amount, times, capped)
         if end.source in (None, seat)
         else LoserScore(seat, winner.seat, (), winner.fan, 0)
         for seat in SEATS

@@ -430,10 +430,16 @@ def _losers(
         # Another winner is told of only where it pays (承包).
         if seat != winner.seat and (seat in times or seat not in end.winners):
             shares, doubled = times.get(seat, (0, 1))
-            paid = shares * _capped(options, amount * doubled)
+            share = _capped(options, amount * doubled)
             losers.append(
                 LoserScore(
-                    seat, winner.seat, (), winner.fan, paid, multiplier=max(1, shares) * doubled
+                    seat,
+                    winner.seat,
+                    (),
+                    winner.fan,
+                    shares * share,
+                    multiplier=max(1, shares) * doubled,
+                    capped=shares > 0 and share < amount * doubled,
                 )
             )
     return losers
