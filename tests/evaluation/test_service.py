@@ -7,6 +7,7 @@ import threading
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import grpc
 import grpc.aio
@@ -22,14 +23,14 @@ from fangcheng.evaluation.v1 import evaluation_pb2 as ev
 from fangcheng.evaluation.v1 import evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import Problem, connect, explain
-from fangcheng_evaluation import service
+from fangcheng_evaluation import core, service
 from fangcheng_evaluation.service import analysis_of, open_service, score_of
 from fangcheng_kit import Running, serving
 from fangcheng_kit.principal import mint_token
 from fangcheng_kit.validation import Limits
+from fangcheng_rules import rulesets
 from fangcheng_rules.errors import RulesError
-from fangcheng_rules.rulesets import RULE_SETS
-from fangcheng_rules.scoring import Escape, FinishedHand, SeatEnd, Win
+from fangcheng_rules.scoring import Escape, FinishedHand, Score, SeatEnd, Win
 from fangcheng_rules.tiles import code
 from tests.evaluation import wire
 from tests.evaluation.conftest import KEY, settings, until_ready
@@ -52,7 +53,7 @@ async def problem(call: Awaitable[object]) -> Problem:
 async def test_rule_sets_are_described(stub: Stub) -> None:
     found = (await stub.ListRuleSets(ev.ListRuleSetsRequest())).rule_sets
     assert [(one.id, one.revision) for one in found] == [
-        (one.id, one.revision) for one in RULE_SETS
+        (one.id, one.revision) for one in rulesets.known()
     ]
     kele = found[0]
     assert (kele.name_zh, len(kele.tiles)) == ("科乐白山麻将", 136)
@@ -75,9 +76,37 @@ async def test_rule_sets_are_described(stub: Stub) -> None:
     assert all(option.meaning for option in kele.options)
 
 
+async def test_an_older_revision_is_listed_after_the_newest_and_still_scores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    older = rulesets.rule_set("baishan_kele")
+    newest = replace(older, revision=older.revision + 1, score=lambda options, hand: Score())
+    both = {(rules.id, rules.revision): rules for rules in (newest, older)}
+    monkeypatch.setattr(rulesets, "_KNOWN", both)
+    monkeypatch.setattr(rulesets, "_NEWEST", {newest.id: newest})
+    core._chosen.cache_clear()
+    try:
+        async with (
+            serving("evaluation", settings(), open_service) as server,
+            connect(server.address, token=mint_token(KEY, "operator")) as channel,
+        ):
+            stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
+            found = (await stub.ListRuleSets(ev.ListRuleSetsRequest())).rule_sets
+            assert [(one.id, one.revision) for one in found] == list(both)
+            request = wire.golden_request(golden_hands(older.id)[0], older.id)
+            paid = {}
+            for revision in (older.revision, newest.revision):
+                request.rules.revision = revision
+                paid[revision] = len((await stub.Score(request)).score.transfers)
+            assert paid[older.revision] > 0
+            assert paid[newest.revision] == 0
+    finally:
+        core._chosen.cache_clear()
+
+
 async def test_titles_are_told_with_the_points_from_which_they_are_held(stub: Stub) -> None:
     found = (await stub.ListRuleSets(ev.ListRuleSetsRequest())).rule_sets
-    for told, rules in zip(found, RULE_SETS, strict=True):
+    for told, rules in zip(found, rulesets.known(), strict=True):
         bounds = [t.from_points if t.HasField("from_points") else None for t in told.titles]
         assert bounds == [title.from_points for title in rules.titles]
         assert [t.name_zh for t in told.titles] == [title.name_zh for title in rules.titles]
@@ -86,7 +115,7 @@ async def test_titles_are_told_with_the_points_from_which_they_are_held(stub: St
 
 async def test_what_can_be_declared_is_told_with_its_names(stub: Stub) -> None:
     found = (await stub.ListRuleSets(ev.ListRuleSetsRequest())).rule_sets
-    for told, rules in zip(found, RULE_SETS, strict=True):
+    for told, rules in zip(found, rulesets.known(), strict=True):
         assert [(one.id, one.name_zh, one.name_en, one.meaning) for one in told.declarations] == [
             (one.id, one.name_zh, one.name_en, one.meaning) for one in rules.declares
         ]

@@ -11,7 +11,7 @@ from functools import lru_cache
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.ruleset import Options, RuleSet
-from fangcheng_rules.rulesets import RULE_SETS, rule_set
+from fangcheng_rules.rulesets import known, rule_set
 
 _MOST_REMEMBERED = 1_024
 
@@ -37,7 +37,7 @@ def _chosen(
 def warm_up() -> None:
     """Has every kernel compiled or read from its cache, so that no call has to wait for it."""
     waiting = Hand((*range(9), 9, 9, 30, 30))
-    for rules in RULE_SETS:
+    for rules in known():
         options = rules.complete()
         for hand in (waiting, waiting.plus(9)):
             for progress in (False, True):

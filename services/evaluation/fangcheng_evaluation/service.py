@@ -26,7 +26,7 @@ from fangcheng_kit.errors import (
 from fangcheng_kit.validation import Limits
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.errors import IllegalWin, RulesError, UnknownRevision, UnknownRuleSet
-from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_rules.rulesets import RULE_SETS, known
 from fangcheng_rules.scoring import score
 
 from . import convert
@@ -55,7 +55,7 @@ class Evaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
         self._metrics = metrics
         self._local = threading.local()
         self._rule_sets = evaluation_pb2.ListRuleSetsResponse(
-            rule_sets=[convert.rule_set_to_wire(rules) for rules in RULE_SETS]
+            rule_sets=[convert.rule_set_to_wire(rules) for rules in known()]
         )
 
     async def ListRuleSets(

@@ -51,7 +51,9 @@ class ListRuleSetsResponse(_message.Message):
     RULE_SETS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def rule_sets(self) -> _containers.RepeatedCompositeFieldContainer[_rules_pb2.RuleSet]:
-        """In the order in which the server knows them."""
+        """The newest revision of each, in the order in which the server knows them; then the older
+        revisions that it still plays, so that tables which began under them go on.
+        """
 
     def __init__(
         self,

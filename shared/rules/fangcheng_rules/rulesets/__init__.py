@@ -45,6 +45,11 @@ if len(_KNOWN) < len(RULE_SETS) + len(OLDER):
     raise ValueError("two rule sets with one id and revision")
 
 
+def known() -> tuple[RuleSet, ...]:
+    """Every rule set in every revision that is here, the newest of each first."""
+    return tuple(_KNOWN.values())
+
+
 def rule_set(id: str, revision: int = 0) -> RuleSet:
     """The rule set of that id; revision 0 means the newest.
 
