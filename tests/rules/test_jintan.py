@@ -209,7 +209,7 @@ def test_flower_points_and_fan_of_a_wait_are_those_of_its_discard_win() -> None:
             seat = SeatEnd(hand.concealed, hand.melds, flowers=flowers)
             others = (SeatEnd(),) * 3
             finished = FinishedHand(0, (seat, *others), Win((0,), wait.tile, "discard", 1))
-            if wait.least_units > 10:
+            if wait.least_units:
                 (winner,) = score(RULE_SET, options, finished).winners
                 assert (winner.fan, -score(RULE_SET, options, finished).net[1]) == (
                     wait.least_fan,
@@ -220,6 +220,18 @@ def test_flower_points_and_fan_of_a_wait_are_those_of_its_discard_win() -> None:
                     score(RULE_SET, options, finished)
             seen += 1
     assert seen > 100
+
+
+def test_a_wait_that_no_discard_wins_is_worth_no_units() -> None:
+    # A third wind is a flower point; the 4p brings neither a flower nor a fan.
+    hand = Hand(tiles("456s44p11z678m"), (Meld(MeldKind.CHI, tiles("234m")),))
+    waits = analyze(RULE_SET, DEFAULTS, hand).waits
+    assert [(name(w.tile), w.least_fan, w.least_units) for w in waits] == [
+        ("4p", 0, 0),
+        ("1z", 0, 15),
+    ]
+    flowers = analyze(RULE_SET, DEFAULTS, hand, flowers=tiles("1f")).waits
+    assert [wait.least_units for wait in flowers] == [15, 20]
 
 
 # ---- Permitted calls ----

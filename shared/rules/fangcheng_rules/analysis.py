@@ -28,7 +28,8 @@ class Wait:
     """Fan that count against every loser when it is won on a discard, by the hand alone: nothing
     of the moment. 0 for a win of a fixed amount."""
     least_units: int = 0
-    """Units that the discarder pays then; 0 where the rule set does not tell (`RuleSet.worth`)."""
+    """Units that the discarder pays then; 0 where no discard is won with it (Jintan), and where the
+    rule set does not tell (`RuleSet.worth`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,9 @@ class Wait(_message.Message):
     the moment, such as self-draw or dealer, is in it. 0 for a win of a fixed amount too.
     """
     least_units: _builtins.int
-    """Units that the discarder pays then, flowers included; 0 where the rule set does not tell."""
+    """Units that the discarder pays then, flowers included; 0 where no discard is won with it, since
+    it has neither a flower nor a fan (Jintan), and where the rule set does not tell.
+    """
     def __init__(
         self,
         *,

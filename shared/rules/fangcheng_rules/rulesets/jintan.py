@@ -9,7 +9,9 @@ Decided where the page is silent:
   concealed tile is left; a kong in between does not matter.
 - *Play*, passed wins: where several were passed since the last action, a later win must beat each
   of them. A seat that claimed a chi or pong in place of the win and was outranked has passed it.
-- *Play*, 诈胡: paid with every end of a hand that pays anything, an escape too.
+- *Dealer*: after a dissolved hand the dealer deals again, since nothing was played out.
+- *Play*, 诈胡: a complete hand that may not win now (a lock, no flower and no fan) has no win
+  either. Paid with every end of a hand that pays anything, an escape too.
 - *Flower points*: they are alike in all readings, since three of an honour are a triplet in any.
 - *Fan*, `any_pair_wait`: a tile that could complete the pair or a set counts as whichever is more.
 - *Who pays*: a seat that wins does not pay another that wins on the same tile.
@@ -233,7 +235,7 @@ def amount_of(options: Options, points: int, fan: int) -> int:
 
 
 def _worth(options: Options, hand: Hand, flowers: tuple[int, ...], tile: int) -> tuple[int, int]:
-    """Fan and units of a win on another's discard."""
+    """Fan and units of a win on another's discard; no units where it may not be won on."""
     points = flower_points(hand.concealed, hand.melds, flowers, tile, discarded=True)
     complete = hand.plus(tile)
     # Flower points are alike in all readings, so that the most fan is paid the most.
@@ -241,6 +243,8 @@ def _worth(options: Options, hand: Hand, flowers: tuple[int, ...], tile: int) ->
         RULE_SET, options, complete.concealed, complete.melds, won=tile, claimed=True
     )[0]
     fan = sum(items.values())
+    if points == fan == 0:
+        return 0, 0  # 吃炮 needs at least one flower point or one fan
     return fan, amount_of(options, points, fan)
 
 

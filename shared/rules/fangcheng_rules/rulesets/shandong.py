@@ -4,7 +4,9 @@ Decided where the page is silent:
 
 - *Dealer*: "random" is one seat in four exactly, from two dice of the shuffle.
 - *Play*, 楼: it goes with any discard that leaves the seat waiting, also the one after a chi or
-  pong. Waits "stay the same" when they are on the same kinds, whatever each is worth.
+  pong. Waits "stay the same" when they are on the same kinds, whatever each is worth. The discard
+  that declares 明楼 is paid double already if it is won. What a 明楼 seat's concealed kong is made
+  of is seen by all, as its hand is; the tile that it draws is not.
 - *The end of the wall*: the last discard may still be taken by chi or pong; the hand is drawn when
   somebody would have to draw.
 - *Amount*, `concealed_honour_flower`: a winner's triplets count, an escaping seat's do not, since
