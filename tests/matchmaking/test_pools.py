@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import grpc.aio
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from fangcheng.rules.v1 import rules_pb2
+from fangcheng_evaluation.convert import rule_set_to_wire
 from fangcheng_kit import serving
 from fangcheng_kit.app import StartFailed
+from fangcheng_kit.errors import NotFound
 from fangcheng_matchmaking.core import Stake, Timing
-from fangcheng_matchmaking.pools import BadPools, load_pools, parse_pools
-from fangcheng_matchmaking.service import open_service
+from fangcheng_matchmaking.pools import BadPools, load_pools, parse_pools, unplayable
+from fangcheng_matchmaking.service import SERVICE, open_service
 from fangcheng_matchmaking.settings import MatchmakingSettings
+from fangcheng_rules.rulesets import BUILT_IN
+from tests.matchmaking.world import World
+
+LISTED = [rule_set_to_wire(rules) for rules in BUILT_IN]
 
 GOOD = """
 pools:
@@ -46,17 +57,85 @@ def test_a_file_is_read_in_its_order() -> None:
 
 def test_the_pools_that_come_with_the_service() -> None:
     pools = load_pools()
-    assert set(pools) >= {"kele-practice", "kele-silver", "kele-demo"}
-    practice, silver, demo = (pools[name] for name in ("kele-practice", "kele-silver", "kele-demo"))
-    assert 0 < practice.fill_with_bots_after_ms <= 3_000
-    assert all(not stake.buy_in for stake in practice.terms.stakes)
-    assert {stake.currency for stake in silver.terms.stakes} == {"silver", "points"}
-    assert silver.fill_with_bots_after_ms == 0
-    assert demo.terms.hands == 8
-    assert (demo.terms.timing.claim_window_ms, demo.terms.timing.between_hands_ms) == (0, 0)
-    for pool in pools.values():
-        if any(stake.currency == "silver" for stake in pool.terms.stakes):
-            assert pool.fill_with_bots_after_ms == 0, "bots do not play for silver unasked"
+    assert list(pools) == [
+        f"{rules.id}-{kind}" for kind in ("practice", "silver") for rules in BUILT_IN
+    ]
+    for rules in BUILT_IN:
+        practice, silver = pools[f"{rules.id}-practice"], pools[f"{rules.id}-silver"]
+        assert practice.terms.rule_set == silver.terms.rule_set == rules.id
+        assert 0 < practice.fill_with_bots_after_ms <= 3_000
+        assert {stake.currency for stake in practice.terms.stakes} == {"points"}
+        assert {stake.currency for stake in silver.terms.stakes} == {"silver", "points"}
+        assert silver.fill_with_bots_after_ms == 0, "bots do not play for silver unasked"
+    assert unplayable(pools.values(), LISTED) == []
+
+
+OLDER = rules_pb2.RuleSet(id="old", revision=2, options=[rules_pb2.OptionSpec(id="late")])
+
+
+@pytest.mark.parametrize(
+    ("rules", "complaint"),
+    [
+        ("id: riichi", "no evaluator plays riichi"),
+        ("id: jintan, revision: 9", "jintan is played in revision 1, not 9"),
+        ("id: old, revision: 1", "old is played in revision 3, 2, not 1"),
+        ("id: old, options: {late: word}", "old has no option late"),
+        ("id: jintan, options: {cup: 1}", "jintan has no option cup"),
+        ("id: jintan, options: {cap: true}", "the option cap of jintan cannot be True"),
+        ("id: jintan, options: {cap: -1}", "the option cap of jintan cannot be -1"),
+        ("id: jintan, options: {cap: 100001}", "the option cap of jintan cannot be 100001"),
+        ("id: jintan, options: {cap: high}", "the option cap of jintan cannot be 'high'"),
+        (
+            "id: jintan, options: {several_winners: 1}",
+            "the option several_winners of jintan cannot be 1",
+        ),
+        ("id: baicheng, options: {length: day}", "the option length of baicheng cannot be 'day'"),
+    ],
+)
+def test_what_no_evaluator_plays_is_told_with_its_pool(rules: str, complaint: str) -> None:
+    pools = parse_pools(f"pools: [{{id: one, name: first, rules: {{{rules}}}}}]")
+    listed = [*LISTED, rules_pb2.RuleSet(id="old", revision=3), OLDER]
+    assert unplayable(pools.values(), listed) == [f"pool one: {complaint}"]
+
+
+def test_options_within_their_bounds_and_older_revisions_are_played() -> None:
+    text = """
+pools:
+  - {id: a, name: a, rules: {id: baicheng, options: {length: round, cap: 64}}}
+  - {id: b, name: b, rules: {id: jintan, revision: 1, options: {several_winners: false}}}
+  - {id: c, name: c, rules: {id: old, revision: 2}}
+"""
+    assert unplayable(parse_pools(text).values(), [*LISTED, OLDER]) == []
+
+
+async def test_pools_that_nobody_plays_end_the_start(stopped_world: World) -> None:
+    del stopped_world.evaluators.rule_sets[0]
+    with pytest.raises(StartFailed, match=r"pools\.yaml: pool silver: no evaluator plays baishan"):
+        await stopped_world.start()
+
+
+async def test_until_an_evaluator_has_listed_the_rule_sets_the_service_is_not_healthy(
+    stopped_world: World,
+) -> None:
+    world = stopped_world
+    asked: list[str] = []
+
+    async def silent(do: Callable[[], Any]) -> Any:
+        asked.append("ListRuleSets")
+        raise NotFound("NOBODY", "not yet")
+
+    world.evaluators.faults["ListRuleSets"].extend([silent] * 2)
+    await world.start()
+    assert world.running is not None
+    async with grpc.aio.insecure_channel(world.running.address) as channel:
+        watch = health_pb2_grpc.HealthStub(channel).Watch(
+            health_pb2.HealthCheckRequest(service=SERVICE)
+        )
+        assert (await watch.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
+        assert (await watch.read()).status == health_pb2.HealthCheckResponse.SERVING
+    assert len(asked) == 2
+    player = await world.player("ming")
+    await player.join("free")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ async def process(world: World) -> AsyncIterator[tuple[asyncio.subprocess.Proces
     port_file = world.folder / "port.json"
     port_file.unlink(missing_ok=True)
     settings = world.settings(port_file=port_file)
-    names = ("dev_key", "database", "pools", "table", "wallet", "port_file")
+    names = ("dev_key", "database", "pools", "table", "wallet", "evaluation", "port_file")
     own = {f"FANGCHENG_MATCHMAKING_{name.upper()}": str(getattr(settings, name)) for name in names}
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "fangcheng_matchmaking", env={**os.environ, **own}

@@ -14,11 +14,13 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
 from fangcheng.table.v1 import table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import connect
+from fangcheng_evaluation.convert import rule_set_to_wire
 from fangcheng_kit import Kit, Running, Servicer, Settings, serving
 from fangcheng_kit.errors import (
     Aborted,
@@ -31,6 +33,7 @@ from fangcheng_kit.errors import (
 from fangcheng_kit.principal import mint_token
 from fangcheng_matchmaking.service import open_service
 from fangcheng_matchmaking.settings import MatchmakingSettings
+from fangcheng_rules.rulesets import RULE_SETS
 
 KEY = "a development key of the tests, long enough"
 
@@ -286,13 +289,30 @@ for _name in ("OpenWallet", "Deposit", "Withdraw", "ListEntries", "AuditLedger",
 FakeWallet.GetSettlement = FakeTables._never
 
 
+class FakeEvaluators(_Faulty, evaluation_pb2_grpc.EvaluationServiceServicer):
+    """Evaluators that list rule sets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rule_sets = [rule_set_to_wire(rules) for rules in RULE_SETS]
+
+    async def ListRuleSets(self, request: Any, context: Any) -> Any:
+        return await self.handle(
+            "ListRuleSets",
+            lambda: evaluation_pb2.ListRuleSetsResponse(rule_sets=self.rule_sets),
+        )
+
+    Analyze = Score = AnalyzeBatch = ScoreBatch = FakeTables._never
+
+
 class World:
-    """Wallet and tables that run, and matchmaking that is started and stopped at will."""
+    """Partners that run, and matchmaking that is started and stopped at will."""
 
     def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
         self.folder = folder
         self.wallet = FakeWallet()
         self.tables = FakeTables(self.wallet)
+        self.evaluators = FakeEvaluators()
         self.running: Running | None = None
         self._stack = stack
         self._service = AsyncExitStack()
@@ -319,7 +339,15 @@ class World:
                 "fangcheng.table.v1.TableService",
             )
         ]
-        for name, servicers in (("wallet", wallet), ("table", tables)):
+        evaluators = [
+            Servicer(
+                evaluation_pb2_grpc.add_EvaluationServiceServicer_to_server,
+                self.evaluators,
+                "fangcheng.evaluation.v1.EvaluationService",
+            )
+        ]
+        partners = {"wallet": wallet, "table": tables, "evaluation": evaluators}
+        for name, servicers in partners.items():
             running = await self._stack.enter_async_context(
                 serving(name, Settings(dev_key=KEY, grace_seconds=0.1), _opens(servicers))
             )
@@ -334,6 +362,7 @@ class World:
             "pools": self.folder / "pools.yaml",
             "table": self._targets["table"],
             "wallet": self._targets["wallet"],
+            "evaluation": self._targets["evaluation"],
             "table_check_seconds": 0.05,
             "longest_backoff_seconds": 0.1,
             **more,

@@ -1,4 +1,5 @@
-"""What matchmaking asks of others: the wallet that holds buy-ins, the service that has the tables.
+"""What matchmaking asks of others: the wallet that holds buy-ins, the service that has the tables,
+and the evaluators, which know the rule sets.
 
 A call that changes something there ends in one of three ways. It is done; or it is refused, and
 surely nothing has changed (`Refused`); or nobody knows (`Unanswered`), and it must be repeated with
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 import grpc
 import grpc.aio
 
+from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
+from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import explain
@@ -36,6 +39,7 @@ _DEFINITE = frozenset(
 
 _PLAYERS_OWN = frozenset({"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET"})
 _PAGE = 500
+_LIST_SECONDS = 2.0
 
 
 class Unanswered(Exception):
@@ -120,6 +124,23 @@ class Wallet:
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 return
             raise Unanswered(str(explain(error))) from error
+
+
+class Evaluators:
+    """Those who know the rule sets."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
+
+    async def rule_sets(self) -> Sequence[rules_pb2.RuleSet]:
+        """What they play, the newest revision of each first. Raises Unanswered."""
+        try:
+            answer = await self._stub.ListRuleSets(
+                evaluation_pb2.ListRuleSetsRequest(), timeout=_LIST_SECONDS
+            )
+        except grpc.aio.AioRpcError as error:
+            raise Unanswered(str(explain(error))) from error
+        return answer.rule_sets
 
 
 class Tables:

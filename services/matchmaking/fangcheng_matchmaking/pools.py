@@ -1,18 +1,20 @@
 """The pools, read from a YAML file and checked before the service starts.
 
 The limits are those of `CreateTable`, so that a pool that is taken here is never refused there for
-its form. Whether a rule set and its options exist is the table service's to say.
+its form. Whether its rule set and options exist is checked against what the evaluators list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from fangcheng.rules.v1 import rules_pb2
 
 from .core import OptionValue, Pool, Stake, Terms, Timing
 
@@ -148,3 +150,42 @@ def _complaint(problem: dict[str, Any]) -> str:
         key += f"[{part}]" if isinstance(part, int) else f".{part}"
     message = str(problem["msg"]).removeprefix("Value error, ")
     return f"{key.lstrip('.') or 'the file'}: {message}"
+
+
+def unplayable(pools: Iterable[Pool], rule_sets: Sequence[rules_pb2.RuleSet]) -> list[str]:
+    """What evaluators that list these rule sets cannot play, each with its pool.
+
+    The newest revision of a rule set comes first in the list.
+    """
+    return [
+        f"pool {pool.pool_id}: {complaint}"
+        for pool in pools
+        for complaint in _complaints(pool.terms, rule_sets)
+    ]
+
+
+def _complaints(terms: Terms, rule_sets: Sequence[rules_pb2.RuleSet]) -> Iterator[str]:
+    revisions = [known for known in rule_sets if known.id == terms.rule_set]
+    if not revisions:
+        yield f"no evaluator plays {terms.rule_set}"
+        return
+    played = [known for known in revisions if terms.revision in (0, known.revision)]
+    if not played:
+        has = ", ".join(str(known.revision) for known in revisions)
+        yield f"{terms.rule_set} is played in revision {has}, not {terms.revision}"
+        return
+    options = {option.id: option for option in played[0].options}
+    for name, value in terms.options.items():
+        if name not in options:
+            yield f"{terms.rule_set} has no option {name}"
+        elif not _takes(options[name], value):
+            yield f"the option {name} of {terms.rule_set} cannot be {value!r}"
+
+
+def _takes(option: rules_pb2.OptionSpec, value: OptionValue) -> bool:
+    if isinstance(value, bool):
+        return option.type == rules_pb2.OPTION_TYPE_BOOL
+    if isinstance(value, int):
+        fits = option.minimum <= value <= option.maximum
+        return option.type == rules_pb2.OPTION_TYPE_INTEGER and fits
+    return option.type == rules_pb2.OPTION_TYPE_CHOICE and value in option.choices

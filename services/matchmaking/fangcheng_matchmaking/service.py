@@ -6,7 +6,7 @@ import asyncio
 import random
 import secrets
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -24,7 +24,7 @@ from fangcheng_kit.errors import (
 
 from . import convert
 from .board import View
-from .core import NewTicket, Ticket, TicketState
+from .core import NewTicket, Pool, Ticket, TicketState
 from .matchmaker import (
     AlreadyQueued,
     AlreadySeated,
@@ -36,8 +36,8 @@ from .matchmaker import (
     wall_clock_ms,
 )
 from .metrics import Metrics
-from .partners import Refused, Tables, Unanswered, Wallet
-from .pools import BadPools, load_pools
+from .partners import Evaluators, Refused, Tables, Unanswered, Wallet
+from .pools import BadPools, load_pools, unplayable
 from .settings import MatchmakingSettings
 from .sqlite import SqliteStore
 from .store import RequestReused, Store, StoreError, StoreUnavailable, UnknownTicket
@@ -45,6 +45,7 @@ from .store import RequestReused, Store, StoreError, StoreUnavailable, UnknownTi
 SERVICE = "fangcheng.matchmaking.v1.MatchmakingService"
 BOT_SCOPE = "bot"
 STORE_CHECK_SECONDS = 2.0
+UNCHECKED = "no evaluator tells yet whether it plays the pools' rule sets"
 
 
 class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
@@ -209,12 +210,27 @@ def _unavailable() -> Unavailable:
     )
 
 
-async def _watch(store: Store, kit: Kit) -> None:
-    """Keep health up to date."""
+async def _unplayable(pools: Mapping[str, Pool], evaluators: Evaluators) -> list[str] | None:
+    """What is wrong with the pools' rule sets; None where no evaluator answers."""
+    try:
+        return unplayable(pools.values(), await evaluators.rule_sets())
+    except Unanswered:
+        return None
+
+
+async def _watch(
+    store: Store, pools: Mapping[str, Pool], evaluators: Evaluators, checked: bool, kit: Kit
+) -> None:
+    """Keep health up to date. `checked`: the rule sets of the pools are known to be played."""
     while True:
+        wrong = [] if checked else await _unplayable(pools, evaluators)
+        checked = wrong == []
         try:
             await store.check()
-            kit.health(True)
+            if wrong is None:
+                kit.health(False, UNCHECKED)
+            else:
+                kit.health(checked, "; ".join(wrong))
         except StoreUnavailable as error:
             kit.health(False, f"the queues cannot be reached: {error.__cause__}")
         await asyncio.sleep(STORE_CHECK_SECONDS)
@@ -229,6 +245,13 @@ async def open_service(
         pools = load_pools(settings.pools)
     except BadPools as error:
         raise StartFailed(str(error)) from error
+    evaluators = Evaluators(kit.connect(settings.evaluation))
+    wrong = await _unplayable(pools, evaluators)
+    if wrong:
+        name = settings.pools or "pools.yaml"
+        raise StartFailed("\n".join(f"{name}: {complaint}" for complaint in wrong))
+    if wrong is None:
+        kit.health(False, UNCHECKED)
     try:
         store = await SqliteStore.open(settings.database)
     except (StoreError, sqlite3.Error) as error:
@@ -247,7 +270,7 @@ async def open_service(
             keep_days=settings.keep_days,
         )
         await matchmaker.load()
-        async with running(matchmaker.run(), _watch(store, kit)):
+        async with running(matchmaker.run(), _watch(store, pools, evaluators, wrong == [], kit)):
             yield [
                 Servicer(
                     matchmaking_pb2_grpc.add_MatchmakingServiceServicer_to_server,

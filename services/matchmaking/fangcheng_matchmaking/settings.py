@@ -23,6 +23,12 @@ class MatchmakingSettings(Settings):
         min_length=1,
         description="Where the wallet listens, or a studio's own SettlementService.",
     )
+    evaluation: str = Field(
+        "127.0.0.1:7110",
+        min_length=1,
+        description="Target of the evaluation service, all its replicas; it is asked whether it "
+        "plays the pools' rule sets.",
+    )
     pools: Path | None = Field(
         None, description="YAML file of the pools; without it those that come with the service."
     )

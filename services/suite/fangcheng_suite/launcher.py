@@ -258,8 +258,9 @@ class Launcher:
                 {"EVALUATION": self.target("evaluation"), "WALLET": self.target("wallet")},
             )
             await self._ready("table")
+            others = ("table", "wallet", "evaluation")
             await self._start(
-                "matchmaking", 1, {"TABLE": self.target("table"), "WALLET": self.target("wallet")}
+                "matchmaking", 1, {name.upper(): self.target(name) for name in others}
             )
             await self._ready("matchmaking")
         except BaseException:
