@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pytest
 
 from fangcheng_rules.errors import RulesError
-from fangcheng_rules.ruleset import RuleSet
+from fangcheng_rules.ruleset import OptionSpec, RuleSet
 from fangcheng_rules.rulesets import BUILT_IN
-from fangcheng_rules.scoring import FanCount, score
+from fangcheng_rules.scoring import FanCount, Score, score
 from tests.rules.golden import GoldenHand, golden_hands
+from tests.rules.transcripts import Transcript, files, play, read
 
 HANDS = [
     pytest.param(rules, hand, id=f"{rules.id}:{hand.line} {hand.title}")
@@ -68,10 +72,53 @@ def test_every_fan_item_counts_in_some_golden_hand_for_each_whose_it_is(rules: R
             assert item.id in losers, item.id
 
 
-@pytest.mark.parametrize("rules", BUILT_IN, ids=lambda rules: rules.id)
-def test_every_option_changes_some_golden_hand(rules: RuleSet) -> None:
-    changed = {option for hand in golden_hands(rules.id) for option in hand.options}
-    assert {option.id for option in rules.options} <= changed
+@pytest.mark.parametrize(
+    ("rules", "option"),
+    [
+        pytest.param(rules, one, id=f"{rules.id}:{one.id}")
+        for rules in BUILT_IN
+        for one in rules.options
+    ],
+)
+def test_every_option_changes_what_a_golden_hand_pays_or_how_a_transcript_is_played(
+    rules: RuleSet, option: OptionSpec
+) -> None:
+    def without(options: Mapping[str, object]) -> dict[str, object]:
+        return {key: value for key, value in options.items() if key != option.id}
+
+    hands = (hand for hand in golden_hands(rules.id) if option.id in hand.options)
+    if any(
+        _paid(rules, hand, hand.options) != _paid(rules, hand, without(hand.options))
+        for hand in hands
+    ):
+        return
+    for file in files():
+        transcript = read(file.read_text(encoding="utf-8"))
+        chosen = transcript.setup.get("options", "").split(", ")
+        others = [words for words in chosen if words.partition(" ")[0] != option.id]
+        if transcript.setup["rule_set"] == rules.id and others != chosen:
+            assert _played(transcript) != _played(
+                replace(transcript, setup={**transcript.setup, "options": ", ".join(others)})
+            )
+            return
+    # What is left are options of the table, not of a hand.
+    lengths = {rules.table_length(rules.complete({option.id: word})) for word in option.choices}
+    assert len(lengths) == len(option.choices) > 1
+
+
+def _paid(rules: RuleSet, hand: GoldenHand, options: Mapping[str, object]) -> Score | str:
+    try:
+        return score(rules, options, hand.finished)
+    except RulesError as error:
+        return error.reason
+
+
+def _played(transcript: Transcript) -> str:
+    """Its events, or why a move cannot be made."""
+    try:
+        return play(transcript)[0]
+    except (RulesError, ValueError) as error:
+        return str(error)
 
 
 def _fan(rules: RuleSet, items: tuple[FanCount, ...]) -> dict[str, int | str]:
