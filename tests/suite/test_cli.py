@@ -128,7 +128,7 @@ def test_evaluate_reads_melds_in_chinese_as_well(run: Run) -> None:
 
 def test_evaluate_counts_flowers_into_what_a_wait_is_worth(run: Run) -> None:
     hand = ("evaluate", "123m456p789s11z23m", "--rules", "jintan")
-    assert "1万 (10 units) 4万 (10 units)" in run(*hand).output
+    assert "1万 (not on a discard) 4万 (not on a discard)" in run(*hand).output
     with_flowers = run(*hand, "--flowers", "春梅").output
     assert "1万 (20 units) 4万 (20 units)" in with_flowers
     assert "│春│梅│" in with_flowers

@@ -89,19 +89,19 @@ def answer(question: Question, ink: Ink) -> list[Text]:
     lines = [Text(question.rules.name_zh if ink.chinese else question.rules.name_en, "bold")]
     lines += render.drawn([group for group in groups if group], ink)
     if hand.size == 13:
-        return lines + _thirteen(found, hand, ink)
+        return lines + _thirteen(question, found, ink)
     return lines + _fourteen(question, found, ink)
 
 
-def _thirteen(found: Analysis, hand: Hand, ink: Ink) -> list[Text]:
+def _thirteen(question: Question, found: Analysis, ink: Ink) -> list[Text]:
     if found.waits:
-        return [_headed("waits on", _waits(found.waits, ink))]
+        return [_headed("waits on", _waits(question, found.waits, ink))]
     lines = [_headed("shanten", _distance(found.shanten))]
     if not found.shanten:
         lines.append(
             Text(f"{INDENT}The shape is ready, but no tile completes a win under these rules.")
         )
-    lines.append(_headed("useful", _useful(found.useful, hand, ink)))
+    lines.append(_headed("useful", _useful(found.useful, question.hand, ink)))
     return lines
 
 
@@ -122,10 +122,10 @@ def _fourteen(question: Question, found: Analysis, ink: Ink) -> list[Text]:
     for kong in found.kongs:
         word = Text(f"{render.short(tiles.code(kong.tile), ink)} ({kong.kind.replace('_', ' ')})")
         word.append("  then waits on " if kong.waits else "  then no wait")
-        lines.append(_headed("kong", word.append_text(_waits(kong.waits, ink))))
+        lines.append(_headed("kong", word.append_text(_waits(question, kong.waits, ink))))
     best = sorted(found.discards, key=lambda choice: _rank(choice, question.hand))
     for place, choice in enumerate(best[:MOST_DISCARDS]):
-        lines.append(_headed("discard" if place == 0 else "", _discard(choice, question.hand, ink)))
+        lines.append(_headed("discard" if place == 0 else "", _discard(question, choice, ink)))
     return lines
 
 
@@ -137,24 +137,27 @@ def _rank(choice: DiscardChoice, hand: Hand) -> tuple[int, int, int, int]:
     return (0 if choice.waits else 1, -left, shanten, -helping)
 
 
-def _discard(choice: DiscardChoice, hand: Hand, ink: Ink) -> Text:
+def _discard(question: Question, choice: DiscardChoice, ink: Ink) -> Text:
     code = tiles.code(choice.tile)
     text = Text(f"{render.short(code, ink)}", render.style(code))
     if choice.waits:
         return text.append("  then waits on ", "not bold default").append_text(
-            _waits(choice.waits, ink)
+            _waits(question, choice.waits, ink)
         )
     text.append(f"  {_distance(choice.shanten)}, useful ", "not bold default")
-    return text.append_text(_useful(choice.useful, hand, ink))
+    return text.append_text(_useful(choice.useful, question.hand, ink))
 
 
-def _waits(waits: Sequence[Wait], ink: Ink) -> Text:
+def _waits(question: Question, waits: Sequence[Wait], ink: Ink) -> Text:
     parts = []
     for wait in waits:
         code = tiles.code(wait.tile)
         part = Text(render.short(code, ink), render.style(code))
         worth = [f"{wait.least_fan} fan"] if wait.least_fan else []  # else none, or flat
-        worth += [f"{wait.least_units} units"] if wait.least_units else []
+        if wait.least_units:
+            worth.append(f"{wait.least_units} units")
+        elif question.rules.worth is not None:
+            worth = ["not on a discard"]
         if worth:
             part.append(f" ({', '.join(worth)})", "not bold dim")
         parts.append(part)
