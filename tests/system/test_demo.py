@@ -56,7 +56,8 @@ def test_the_demo_plays_every_rule_set_and_checks_the_books(tmp_path: Path) -> N
     assert tables == [f"{rules.name_zh} {rules.name_en}" for rules in RULE_SETS]
     assert "balanced:" in said
     assert f"{HANDS} settlements" in said
-    assert re.search(r"its secret hashes to the commitment [0-9a-f]{16}", said)
+    verified = re.findall(r"^ +(\w+) +hand \d, commitment [0-9a-f]{16}, wall of (\d+):", said, re.M)
+    assert verified == [(rules.id, str(len(rules.wall_tiles))) for rules in RULE_SETS]
     assert "All is well." in said
 
     payments = re.findall(r"^   silver +(.+)$", said, re.M)

@@ -148,7 +148,7 @@ def demo() -> None:
     """Play hands of every rule set between four bots, then check the books.
 
     Starts every service as a process of its own, queues four bots, shows each hand's result, audits
-    the ledger and verifies a shuffle. Takes less than a minute and leaves nothing behind.
+    the ledger and verifies shuffles. Takes less than a minute and leaves nothing behind.
 
     Example: `fangcheng demo`
     """

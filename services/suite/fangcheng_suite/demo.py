@@ -104,11 +104,11 @@ class Demo:
             await bank.give(bot.player_id)
         given = {bot.player_id: (await bank.balance(bot.player_id))[0] for bot in bots}
 
-        tables = [await self._table(access, bots, rules) for rules in RULE_SETS]
+        tables = {rules: await self._table(access, bots, rules) for rules in RULE_SETS}
         played = sum(self._endings.values())
         _check(played == HANDS, f"{played} hands were played instead of {HANDS}")
         await self._audit(access, bank, given)
-        await self._verify(access, tables[0], secrets.randbelow(FIRST_HANDS) + 1)
+        await self._verify(access, tables)
 
     async def _table(self, access: Access, bots: list[Bot], rules: RuleSet) -> table_pb2.Table:
         """Let the bots play a table to its end, telling each hand; the table as it was opened."""
@@ -181,24 +181,27 @@ class Demo:
         )
         self._console.print(Text("         ").append_text(standing))
 
-    async def _verify(self, access: Access, table: table_pb2.Table, number: int) -> None:
-        """One hand's shuffle, checked against the commitment that opened the table."""
+    async def _verify(self, access: Access, tables: dict[RuleSet, table_pb2.Table]) -> None:
+        """A hand's shuffle of each table, checked against the commitment that opened the table."""
+        self._say(
+            "[bold]Shuffle[/bold]  verified for a hand of each table. Its secret hashes to the"
+        )
+        self._say("         commitment told before the first hand, and the wall follows from it;")
+        self._say("         the tiles dealt and drawn are that wall in its order:")
         async with access.channel("table") as channel:
             stub = table_pb2_grpc.TableServiceStub(channel)
-            answer = await stub.GetHandRecord(
-                table_pb2.GetHandRecordRequest(table_id=table.table_id, hand_number=number)
-            )
-        found = verify(answer.record, table.commitment)
-        self._say(f"[bold]Shuffle[/bold]  of hand {number} of {answer.record.rules.id}, verified:")
-        self._say(
-            f"         its secret hashes to the commitment {table.commitment.hex()[:16]}, told "
-            "before the first hand,"
-        )
-        self._say(f"         from which the wall of {found.wall_tiles} tiles follows;")
-        self._say(
-            f"         the {found.dealt} tiles dealt and {found.drawn_front + found.drawn_back} "
-            "drawn are that wall in its order."
-        )
+            for rules, table in tables.items():
+                number = secrets.randbelow(hands_of(rules)) + 1
+                answer = await stub.GetHandRecord(
+                    table_pb2.GetHandRecordRequest(table_id=table.table_id, hand_number=number)
+                )
+                found = verify(answer.record, table.commitment)
+                drawn = found.drawn_front + found.drawn_back
+                self._say(
+                    f"         {rules.id:14} hand {number}, commitment "
+                    f"{table.commitment.hex()[:16]}, wall of {found.wall_tiles}: "
+                    f"{found.dealt} dealt, {drawn} drawn"
+                )
 
     def _say_services(self, launcher: Launcher, seconds: float) -> None:
         for process in launcher.processes:
