@@ -419,6 +419,16 @@ def test_the_feeder_of_the_kong_must_be_known_where_it_alone_pays() -> None:
     assert (caught.value.reason, caught.value.field) == ("INVALID_END", "end.kong_source")
 
 
+def test_who_pays_for_a_blown_kong_is_who_discarded_it() -> None:
+    blown = golden("杠爆: won on")
+    assert isinstance(blown.end, Win)
+    assert blown.end.kong_source == blown.finished.seats[0].melds[0].source == 2
+    finished = replace(blown.finished, end=replace(blown.end, kong_source=3))
+    with pytest.raises(IllegalWin) as caught:
+        score(RULE_SET, {}, finished)
+    assert (caught.value.reason, caught.value.field) == ("INVALID_END", "end.kong_source")
+
+
 # ---- Titles ----
 
 

@@ -459,6 +459,13 @@ def _times(
         raise IllegalWin(
             "INVALID_END", "杠爆 is paid by whoever discarded the kong's tile", "end.kong_source"
         )
+    if is_blown and not any(
+        meld.kind is MeldKind.EXPOSED_KONG and meld.source in (None, end.kong_source)
+        for meld in finished.seats[number].melds
+    ):
+        raise IllegalWin(
+            "INVALID_END", "none of its exposed kongs came from that seat", "end.kong_source"
+        )
     discarder = end.source if end.by == "discard" else None
     # A 明楼 discarder pays double: not for a robbed kong, nor for 杠爆.
     doubled = discarder is not None and finished.seats[discarder].declared == "lou_open"
