@@ -139,14 +139,16 @@ def random_win(rules: RuleSet, rng: random.Random) -> tuple[FinishedHand, Hand, 
     left = Counter({kind: 4 - held[kind] for kind in rules.kinds if kind < 34})
     left[tile] -= 1
     winner, dealer = rng.randrange(4), rng.randrange(4)
+    source = rng.choice([None, *(seat for seat in SEATS if seat != winner)])
     treasure: int | None = None
     if rules.turn_up is not None and rng.random() < 0.7:
         treasure = tile if left[tile] and rng.random() < 0.5 else rng.choice([*left.elements()])
         left[treasure] -= 1
         if left[treasure] and rng.random() < 0.5:
+            # Drawn, it wins whatever is waited for.
             left[tile] += 1
             left[treasure] -= 1
-            tile = treasure
+            tile, source = treasure, None
     others = []
     for _ in range(3):
         pongs = [kind for kind in left if left[kind] >= 3]
@@ -155,11 +157,7 @@ def random_win(rules: RuleSet, rng: random.Random) -> tuple[FinishedHand, Hand, 
             left[meld.first] -= 3
         others.append(SeatEnd(None, tuple(laid)))
     seats = [*others[:winner], SeatEnd(hand.concealed, hand.melds), *others[winner:]]
-    win = Win((winner,), tile, "self_draw")
-    if rng.random() < 0.5 or (treasure != tile and tile not in waits):
-        source = rng.choice([seat for seat in SEATS if seat != winner])
-        tile = tile if tile in waits else rng.choice(waits)
-        win = Win((winner,), tile, "discard", source)
+    win = Win((winner,), tile, "self_draw" if source is None else "discard", source)
     return FinishedHand(dealer, tuple(seats), win, treasure=treasure), hand, win
 
 
