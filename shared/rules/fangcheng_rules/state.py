@@ -249,7 +249,12 @@ class RoundState:
     def wall_count(self) -> WallCount:
         """How far the wall has been taken."""
         return WallCount(
-            len(self.wall), self.front, self.replacements, self.kongs, tuple(self.turned)
+            len(self.wall),
+            self.front,
+            self.replacements,
+            self.kongs,
+            tuple(self.turned),
+            due=int(self.stage == "replace"),
         )
 
     @property
