@@ -359,12 +359,17 @@ def simulate(
 ) -> None:
     """Play many hands in this process and tell how they ended. No service has to run.
 
+    The first time that a rule set is played here it is compiled, which takes up to a minute.
+
     Example: `fangcheng simulate 1000 --seed 7`
     """
     from .simulating import simulate as run_simulation
 
     console = _console()
-    for part in run_simulation(rules, hands, seed, _ink()):
+    waiting = "Playing (the first time the rules are compiled, which takes up to a minute)"
+    with console.status(waiting, spinner="line"):
+        parts = run_simulation(rules, hands, seed, _ink())
+    for part in parts:
         console.print(part)
 
 

@@ -40,8 +40,11 @@ def simulate(rules_id: str, hands: int, seed: int, ink: Ink) -> list[RenderableT
     wins = 0
     fan: list[int] = []
     several = longest = 0
+    players = [SimplePlayer()] * 4
+    for _ in play_hands(rules, players, hands=1, seed=seed):
+        pass  # has the rules compiled, which is no part of the pace
     started = time.perf_counter()
-    for played, events in play_hands(rules, [SimplePlayer()] * 4, hands=hands, seed=seed):
+    for played, events in play_hands(rules, players, hands=hands, seed=seed):
         ends[_ending(played.end)] += 1
         longest = max(longest, sum(isinstance(event, Discarded) for event in events))
         winners = played.score.winners if played.score is not None else ()
