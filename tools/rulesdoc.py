@@ -1,11 +1,11 @@
-"""Render docs/rules/<id>.md from the rule sets, or check that the pages are fresh.
+"""Render docs/rules/ from the rule sets, or check that the pages are fresh.
 
     python tools/rulesdoc.py [--check]
 
 Each page is written out of `tools/rules/<id>.md`, where every number is a `{{ expression }}`: a
 constant of the rule set's file, a value of its catalogue, or what its own scorer pays for a hand
 (`Page` has what an expression may use). Tables and worked examples are rendered whole; the examples
-are golden hands of the tests, scored anew.
+are golden hands of the tests, scored anew. README.md is what all of them share.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from fangcheng_rules import notation  # noqa: E402
 from fangcheng_rules.hand import Hand  # noqa: E402
 from fangcheng_rules.ruleset import RuleSet, WallCount  # noqa: E402
-from fangcheng_rules.rulesets import RULE_SETS  # noqa: E402
+from fangcheng_rules.rulesets import BUILT_IN  # noqa: E402
 from fangcheng_rules.scoring import (  # noqa: E402
     FanCount,
     LoserScore,
@@ -36,7 +35,7 @@ from fangcheng_rules.scoring import (  # noqa: E402
     score,
 )
 from fangcheng_rules.tiles import code, name, name_zh  # noqa: E402
-from fangcheng_rules.wall import DEALT  # noqa: E402
+from fangcheng_rules.wall import DEALT, dealt_indices  # noqa: E402
 from fangcheng_suite import cataloguing, render  # noqa: E402
 from tests.rules.golden import GoldenHand, golden_hands, parse  # noqa: E402
 
@@ -58,13 +57,35 @@ def page_of(rules: RuleSet) -> str:
     page = Page(rules)
     names: dict[str, Any] = {**vars(page.module)}
     names |= {key: getattr(page, key) for key in dir(page) if not key.startswith("_")}
+    return _filled(rules.id, names)
+
+
+def overview(pages: Iterable[RuleSet]) -> str:
+    """The page of what these rule sets share."""
+    rows = [
+        (
+            f"[{rules.id}]({rules.id}.md)",
+            f"{rules.name_zh} {rules.name_en}",
+            len(rules.wall_tiles),
+            len(rules.fan_items),
+            len(rules.options),
+            len(rules.titles) or "none",
+        )
+        for rules in pages
+    ]
+    head = ("rule set", "", "tiles", "fan items", "options", "titles")
+    return _filled("README", {"rule_sets": _table(head, rows), "deal": dealt_indices(0)})
+
+
+def _filled(name: str, names: dict[str, Any]) -> str:
+    """A page with the values of its expressions."""
 
     def value(match: re.Match[str]) -> str:
         found = eval(match[1].strip(), names)
         return f"{found:,}" if type(found) is int else str(found)
 
-    source = (SOURCES / f"{rules.id}.md").read_text(encoding="utf-8")
-    return NOTE.format(id=rules.id) + PLACEHOLDER.sub(value, source)
+    source = (SOURCES / f"{name}.md").read_text(encoding="utf-8")
+    return NOTE.format(id=name) + PLACEHOLDER.sub(value, source)
 
 
 class Page:
@@ -344,11 +365,10 @@ def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
 def main(check: bool) -> None:
     """Write the pages, or with ``check`` fail where one is not what would be written."""
     PAGES.mkdir(parents=True, exist_ok=True)
-    for rules in RULE_SETS:
-        if find_spec(f"fangcheng_rules.rulesets.{rules.id}") is None:
-            continue  # somebody else's, from another package
-        path = PAGES / f"{rules.id}.md"
-        page = page_of(rules)
+    pages = {f"{rules.id}.md": page_of(rules) for rules in BUILT_IN}
+    pages["README.md"] = overview(BUILT_IN)
+    for file, page in pages.items():
+        path = PAGES / file
         if not check:
             path.write_text(page, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != page:
