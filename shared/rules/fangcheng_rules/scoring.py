@@ -261,10 +261,11 @@ def _check_table(rule_set: RuleSet, options: Options, finished: FinishedHand) ->
     treasure = finished.treasure
     if treasure is not None and (rule_set.turn_up is None or treasure not in rule_set.kinds):
         raise InvalidHand("TILE_NOT_PLAYED", f"{treasure} is no treasure here", "treasure")
-    if not rule_set.whirlwind and any(
-        meld.kind is MeldKind.WHIRLWIND for seat in finished.seats for meld in seat.melds
-    ):
+    melds = [meld for seat in finished.seats for meld in seat.melds]
+    if not rule_set.whirlwind and any(meld.kind is MeldKind.WHIRLWIND for meld in melds):
         raise InvalidHand("INVALID_MELD", f"{rule_set.id} has no whirlwind", "seats")
+    if rule_set.turn_up is None and any(meld.treasure for meld in melds):
+        raise InvalidHand("INVALID_MELD", f"{rule_set.id} has no treasure", "seats")
     if finished.false_wins:
         if not rule_set.calls.false_wins(options):
             raise IllegalWin("WIN_NOT_ALLOWED", "a false win cannot be called", "false_wins")
