@@ -304,9 +304,11 @@ class Page:
         formula, units = AMOUNTS.get(self.rules.id, _doubled)(self.module, winner, loser)
         more = self._items(loser.items)
         own = f" (its own {more})" if more else ""
-        if units == loser.amount:
-            return f"pays {formula} = {units:,}{own}"
-        return f"pays {formula} = {units:,}, cut at {loser.amount:,}{own}"
+        if loser.capped:
+            return f"pays {formula} = {units:,}, cut at {loser.amount:,}{own}"
+        if units != loser.amount:
+            raise ValueError(f"AMOUNTS has no formula of {self.rules.id}: {hand.title}")
+        return f"pays {formula} = {units:,}{own}"
 
 
 def _doubled(module: ModuleType, winner: WinnerScore, loser: LoserScore) -> tuple[str, int]:
