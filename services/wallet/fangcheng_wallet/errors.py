@@ -6,7 +6,7 @@
                         UnknownParty, SelfTransfer, DuplicateFee, PlayerRequired
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
     FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken
-    OutOfRange          BalanceOutOfRange, EntriesArchived
+    OutOfRange          BalanceOutOfRange, TimeArchived
     AlreadyExists       RequestIdReused, SettlementKeyReused, SettlementReversed
     PermissionDenied    NotYourWallet
     Aborted             WalletContended
@@ -193,14 +193,14 @@ class BalanceOutOfRange(OutOfRange):
         )
 
 
-class EntriesArchived(OutOfRange):
-    """The stream is asked for entries that were archived. ``first``: the first that is here."""
+class TimeArchived(OutOfRange):
+    """What is asked for needs entries that were archived. ``first``: the first that is here."""
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int, field: str) -> None:
         super().__init__(
-            "ENTRIES_ARCHIVED",
+            "TIME_ARCHIVED",
             f"Entries before {first} were archived.",
-            "cursor",
+            field,
             {"first": str(first)},
         )
 

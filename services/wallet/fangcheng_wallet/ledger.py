@@ -38,10 +38,10 @@ class Currency:
     """No player's available balance goes below; ``None``: no floor but the range of amounts."""
     most: int = LARGEST
     """The largest amount of an entry, and the largest balance that a deposit may lead to."""
-    minor_units: int = 0
-    """Decimal places with which amounts are shown; the wallet itself counts the smallest unit."""
-    name_zh: str = ""
-    name_en: str = ""
+    minor_digits: int = 0
+    """Digits after the point where amounts are shown; the wallet counts the smallest unit."""
+    names: dict[str, str] = field(default_factory=dict)
+    """To show, by language: ``zh``, ``en``."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.id) <= 64:
@@ -50,13 +50,13 @@ class Currency:
             raise ValueError(f"currency {self.id}: the floor is within {-LARGEST} and 0")
         if not 1 <= self.most <= LARGEST:
             raise ValueError(f"currency {self.id}: the most is within 1 and {LARGEST}")
-        if not 0 <= self.minor_units <= 15:
-            raise ValueError(f"currency {self.id}: an amount has 0 to 15 decimal places")
+        if not 0 <= self.minor_digits <= 15:
+            raise ValueError(f"currency {self.id}: an amount has 0 to 15 digits after the point")
 
 
 DEFAULT_CURRENCIES = (
-    Currency("silver", name_zh="银子", name_en="Silver"),
-    Currency("points", books=True, floor=None, name_zh="积分", name_en="Points"),
+    Currency("silver", names={"zh": "银子", "en": "Silver"}),
+    Currency("points", books=True, floor=None, names={"zh": "积分", "en": "Points"}),
 )
 
 
@@ -120,7 +120,7 @@ class Entry:
     time_us: int
     """Microseconds since 1970, UTC."""
     labels: dict[str, str] = field(default_factory=dict)
-    """Of the settlement that made it."""
+    """Of the settlement that made it, or that was reversed by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,20 +190,21 @@ class Balance:
     book: str
     available: int
     held: int
-    receivable: int = 0
+    owed: int = 0
     """What the player owes the house for settlements that were reversed; 0 or more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """Whether a player may stake and withdraw."""
+    """A wallet, and whether its player may stake and withdraw."""
 
     player_id: str
     frozen: bool = False
     reason: str = ""
-    """Why, in the operator's words."""
-    since_us: int | None = None
-    """When this last changed; ``None``: never."""
+    """Why, in the words of whoever changed it last."""
+    case_id: str = ""
+    time_us: int | None = None
+    """When it was changed last; ``None``: never."""
 
 
 # What is asked of it.
@@ -229,9 +230,11 @@ class Freeze(Command[Player]):
     What is staked already is played out: settlements and releases go through, and so do deposits.
     """
 
+    request_id: str
     player_id: str
     frozen: bool
     reason: str
+    case_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,37 +477,36 @@ class StatementQuery:
     book: str | None = None
     reasons: tuple[str, ...] = ()
     """Any of these."""
+    reference: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
-    """All of these, on the settlement."""
+    """All of these."""
     since_us: int | None = None
     """Written at this time or later."""
     until_us: int | None = None
     """Written before this time."""
 
 
-class Span(StrEnum):
-    """How long a period of a leaderboard is."""
-
-    DAY = "day"
-    WEEK = "week"
-    """From Monday."""
-    MONTH = "month"
-    ALL = "all"
-
-
 @dataclass(frozen=True, slots=True)
 class LeaderboardQuery:
-    """Which leaderboard, and how much of it. Ranked is what settlements have brought."""
+    """Which leaderboard, and how much of it.
+
+    Ranked is what settlements, and their reversals, have brought the players. Equal scores share a
+    rank and stand in the order of the player ids.
+    """
 
     currency: str
     book: str
-    span: Span
-    at_us: int | None = None
-    """A time in the period; ``None``: now."""
-    label: tuple[str, str] | None = None
-    """Only settlements with this label."""
-    top: int = 10
-    """Places to show from the first."""
+    since_us: int | None = None
+    """The period's first moment; ``None``: since ever."""
+    until_us: int | None = None
+    """The first moment after the period; ``None``: for ever."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Only settlements with all of these."""
+    skip: int = 0
+    """Places before the first to show."""
+    limit: int = 50
+    horizon: int | None = None
+    """As it was after this operation, see ``Leaderboard``; ``None``: now."""
     player_id: str | None = None
     """Whose own place is to be shown besides."""
     neighbours: int = 0
@@ -513,29 +515,26 @@ class LeaderboardQuery:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place of a leaderboard; equal totals share a rank."""
+    """A place of a leaderboard."""
 
     rank: int
     player_id: str
-    total: int
+    score: int
     hands: int
-    """Settlements that the player had a part in."""
+    """Settlements that brought or cost the player something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
     """A leaderboard as of one moment."""
 
-    since_us: int | None
-    """The period's first moment; ``None``: since ever."""
-    until_us: int | None
-    """The first moment after the period; ``None``: for ever."""
-    closed: bool
-    """The period is over and everything in it is counted: this never changes again."""
-    counted_until_us: int
-    """Settlements up to this time are counted; later ones will be, within a second or so."""
-    players: int
-    top: tuple[Place, ...]
+    places: tuple[Place, ...]
+    more: bool
+    """There are places behind these."""
     own: Place | None
     around: tuple[Place, ...]
     """The own place and its neighbours, best first."""
+    closed: bool
+    """The period is over: this never changes again."""
+    horizon: int
+    """The last operation that is counted; hand it in for pages that belong together."""

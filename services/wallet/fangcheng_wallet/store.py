@@ -15,8 +15,7 @@
 - Times never go back.
 - A hold whose time is over is given back by the storage itself, within about a second.
 - A read sees everything that was answered before it began, and of every operation all or nothing.
-- Some things follow the ledger at a distance of about a second: the chain of hashes, and what the
-  leaderboards have counted.
+- The chain of hashes follows the ledger at a distance of about a second.
 """
 
 from __future__ import annotations
@@ -108,8 +107,8 @@ class Store(Protocol):
     async def open_wallet(self, player_id: str) -> bool:
         """Open a wallet; whether this call did, not an earlier one."""
 
-    async def freeze(self, command: Freeze) -> Player:
-        """See ``core.freeze``; the player as he stands now."""
+    async def freeze(self, command: Freeze) -> Done[Player]:
+        """See ``core.freeze``."""
 
     async def deposit(self, command: Deposit) -> Done[Entry]:
         """See ``core.deposit``."""
@@ -149,6 +148,9 @@ class Store(Protocol):
     async def holds(self, hold_ids: Sequence[str]) -> Sequence[Hold]:
         """How holds stand, in the order asked for; ``UnknownHold``."""
 
+    async def open_holds(self, player_id: str) -> Sequence[Hold]:
+        """A player's open holds, oldest first; ``UnknownWallet``."""
+
     async def player(self, player_id: str) -> Player:
         """Whether a player may stake; ``UnknownWallet``."""
 
@@ -156,6 +158,7 @@ class Store(Protocol):
         """All of a player's balances, by currency and book; ``UnknownWallet``.
 
         ``at_us``: as they stood after everything that was written up to this time; ``None``: now.
+        ``TimeArchived`` where that is no longer here.
         """
 
     async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
@@ -169,17 +172,23 @@ class Store(Protocol):
         """The entries of all accounts from number ``after + 1`` on; empty: there are no more yet.
 
         Numbers have no gaps and come in the order in which they can be read: what was streamed up
-        to a number is complete. ``EntriesArchived`` where they are no longer here.
+        to a number is complete. ``TimeArchived`` where they are no longer here.
         """
 
     async def leaderboard(self, query: LeaderboardQuery) -> Leaderboard:
-        """A leaderboard as of one moment; ``UnknownCurrency``."""
+        """A leaderboard as of one moment.
+
+        ``UnknownCurrency``, ``InvalidBook``; ``TimeArchived`` where its settlements are not here.
+        """
 
     async def audit(self) -> Audit:
         """Recompute everything from the postings; a damaged database is a finding, no error."""
 
-    async def verify(self) -> ChainReport:
-        """Compare every posting with the chain of hashes, up to the first that differs."""
+    async def verify(self, operations: int = 0, head: str = "") -> ChainReport:
+        """Compare every posting with the chain of hashes, up to the first that differs.
+
+        ``operations``, ``head``: as an earlier report had them; 0: there is none to compare with.
+        """
 
     async def pulse(self) -> Pulse:
         """Look at sums and holds."""
