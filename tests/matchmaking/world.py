@@ -17,7 +17,12 @@ import grpc.aio
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
 from fangcheng.table.v1 import table_pb2, table_pb2_grpc
-from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng.wallet.v1 import (
+    settlement_pb2,
+    settlement_pb2_grpc,
+    wallet_pb2,
+    wallet_pb2_grpc,
+)
 from fangcheng_client import connect
 from fangcheng_kit import Kit, Running, Servicer, Settings, serving
 from fangcheng_kit.errors import (
@@ -107,19 +112,23 @@ class _Faulty:
 
 
 class FakeWallet(
-    _Faulty, wallet_pb2_grpc.WalletServiceServicer, wallet_pb2_grpc.SettlementServiceServicer
+    _Faulty, wallet_pb2_grpc.WalletServiceServicer, settlement_pb2_grpc.SettlementServiceServicer
 ):
     """Balances and holds, idempotent by request id as the contract says."""
 
     def __init__(self) -> None:
         super().__init__()
         self.silver: dict[str, int] = {}
-        self.holds: dict[str, wallet_pb2.Hold] = {}
-        self._placed: dict[str, tuple[bytes, wallet_pb2.PlaceHoldsResponse]] = {}
+        self.holds: dict[str, settlement_pb2.Hold] = {}
+        self._placed: dict[str, tuple[bytes, settlement_pb2.PlaceHoldsResponse]] = {}
 
     @property
-    def open_holds(self) -> dict[str, wallet_pb2.Hold]:
-        return {key: hold for key, hold in self.holds.items() if not hold.released}
+    def open_holds(self) -> dict[str, settlement_pb2.Hold]:
+        return {
+            key: hold
+            for key, hold in self.holds.items()
+            if hold.state == settlement_pb2.HOLD_STATE_OPEN
+        }
 
     async def GetBalances(
         self, request: wallet_pb2.GetBalancesRequest, context: Any
@@ -133,15 +142,15 @@ class FakeWallet(
         return await self.handle("GetBalances", do)
 
     async def PlaceHolds(
-        self, request: wallet_pb2.PlaceHoldsRequest, context: Any
-    ) -> wallet_pb2.PlaceHoldsResponse:
-        def do() -> wallet_pb2.PlaceHoldsResponse:
+        self, request: settlement_pb2.PlaceHoldsRequest, context: Any
+    ) -> settlement_pb2.PlaceHoldsResponse:
+        def do() -> settlement_pb2.PlaceHoldsResponse:
             body = request.SerializeToString(deterministic=True)
             before = self._placed.get(request.request_id)
             if before is not None:
                 if before[0] != body:
                     raise AlreadyExists("REQUEST_ID_REUSED", "another body")
-                return wallet_pb2.PlaceHoldsResponse(holds=before[1].holds, replayed=True)
+                return settlement_pb2.PlaceHoldsResponse(holds=before[1].holds, replayed=True)
             for number, hold in enumerate(request.holds):
                 if hold.player_id not in self.silver:
                     raise NotFound("UNKNOWN_WALLET", "no wallet", f"holds[{number}].player_id")
@@ -157,7 +166,7 @@ class FakeWallet(
                     f"holds[{poor[0][0]}].amount",
                     {"player_ids": ",".join(player for _, player in poor)},
                 )
-            response = wallet_pb2.PlaceHoldsResponse()
+            response = settlement_pb2.PlaceHoldsResponse()
             for hold in request.holds:
                 self.silver[hold.player_id] -= hold.amount
                 placed = response.holds.add(
@@ -166,6 +175,7 @@ class FakeWallet(
                     currency=hold.currency,
                     amount=hold.amount,
                     remaining=hold.amount,
+                    state=settlement_pb2.HOLD_STATE_OPEN,
                 )
                 self.holds[placed.hold_id] = placed
             self._placed[request.request_id] = (body, response)
@@ -174,21 +184,21 @@ class FakeWallet(
         return await self.handle("PlaceHolds", do)
 
     async def ReleaseHolds(
-        self, request: wallet_pb2.ReleaseHoldsRequest, context: Any
-    ) -> wallet_pb2.ReleaseHoldsResponse:
-        def do() -> wallet_pb2.ReleaseHoldsResponse:
+        self, request: settlement_pb2.ReleaseHoldsRequest, context: Any
+    ) -> settlement_pb2.ReleaseHoldsResponse:
+        def do() -> settlement_pb2.ReleaseHoldsResponse:
             if any(hold_id not in self.holds for hold_id in request.hold_ids):
                 raise NotFound("UNKNOWN_HOLD", "no such hold")
             self.release(request.hold_ids)
-            return wallet_pb2.ReleaseHoldsResponse()
+            return settlement_pb2.ReleaseHoldsResponse()
 
         return await self.handle("ReleaseHolds", do)
 
     def release(self, hold_ids: Iterable[str]) -> None:
         for hold_id in hold_ids:
             hold = self.holds[hold_id]
-            if not hold.released:
-                hold.released = True
+            if hold.state == settlement_pb2.HOLD_STATE_OPEN:
+                hold.state = settlement_pb2.HOLD_STATE_RELEASED
                 self.silver[hold.player_id] += hold.amount
 
 
@@ -307,7 +317,7 @@ class World:
                 "fangcheng.wallet.v1.WalletService",
             ),
             Servicer(
-                wallet_pb2_grpc.add_SettlementServiceServicer_to_server,
+                settlement_pb2_grpc.add_SettlementServiceServicer_to_server,
                 self.wallet,
                 "fangcheng.wallet.v1.SettlementService",
             ),

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wallet
-from fangcheng.wallet.v1.wallet_pb2_grpc import SettlementServiceStub, WalletServiceStub
+from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
+from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import connect
 from fangcheng_evaluation.service import open_service as open_evaluation
 from fangcheng_evaluation.settings import EvaluationSettings
@@ -43,10 +45,10 @@ async def test_a_table_is_paid_to_the_last_coin(tmp_path: Path, balance: int):
                 )
             )
         held = await settlements.PlaceHolds(
-            wallet.PlaceHoldsRequest(
+            settling.PlaceHoldsRequest(
                 request_id="holds",
                 holds=[
-                    wallet.HoldRequest(player_id=player, currency="silver", amount=50)
+                    settling.HoldRequest(player_id=player, currency="silver", amount=50)
                     for player in PLAYERS
                 ],
             )

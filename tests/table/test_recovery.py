@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
-from fangcheng.wallet.v1 import wallet_pb2 as wallet
+from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng_kit import StartFailed
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand

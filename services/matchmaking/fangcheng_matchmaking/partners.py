@@ -16,7 +16,12 @@ import grpc
 import grpc.aio
 
 from fangcheng.table.v1 import table_pb2, table_pb2_grpc
-from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng.wallet.v1 import (
+    settlement_pb2,
+    settlement_pb2_grpc,
+    wallet_pb2,
+    wallet_pb2_grpc,
+)
 from fangcheng_client import explain
 
 from . import convert
@@ -66,7 +71,7 @@ class Wallet:
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self._accounts = wallet_pb2_grpc.WalletServiceStub(channel)
-        self._settlement = wallet_pb2_grpc.SettlementServiceStub(channel)
+        self._settlement = settlement_pb2_grpc.SettlementServiceStub(channel)
 
     async def check(self, player_id: str, stakes: Sequence[Stake]) -> None:
         """Raises Refused where the player could not bring the buy-ins now.
@@ -115,7 +120,9 @@ class Wallet:
     async def release(self, hold_id: str) -> None:
         """Releases a hold; one that the wallet does not know is none."""
         try:
-            await self._settlement.ReleaseHolds(wallet_pb2.ReleaseHoldsRequest(hold_ids=[hold_id]))
+            await self._settlement.ReleaseHolds(
+                settlement_pb2.ReleaseHoldsRequest(hold_ids=[hold_id])
+            )
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 return
@@ -183,7 +190,7 @@ class Tables:
 def _outcome(
     error: grpc.aio.AioRpcError,
     match: Match,
-    holds: wallet_pb2.PlaceHoldsRequest | None = None,
+    holds: settlement_pb2.PlaceHoldsRequest | None = None,
 ) -> Refused | Unanswered:
     """What an error means for the match."""
     told = explain(error)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
-from fangcheng.wallet.v1 import wallet_pb2 as wallet
+from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng_rules.actions import Action
 from fangcheng_rules.analysis import Analysis, DiscardChoice, KongChoice, Reading, Wait
 from fangcheng_rules.errors import InvalidTile

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
-from fangcheng.wallet.v1 import wallet_pb2 as wallet
-from fangcheng.wallet.v1.wallet_pb2_grpc import SettlementServiceStub
+from fangcheng.wallet.v1 import settlement_pb2 as wallet
+from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 
 from .convert import payments_from_wire, settle_request
 from .events import Payment
