@@ -16,11 +16,12 @@ from fangcheng_wallet.ledger import (
     PlaceHolds,
     ReleaseHolds,
     Settle,
+    StatementQuery,
     Transfer,
     Withdraw,
 )
 from fangcheng_wallet.sqlite import open_sqlite
-from fangcheng_wallet.store import Store
+from fangcheng_wallet.store import Page, Store
 
 SILVER = Currency("silver")
 POINTS = Currency("points", books=True, floor=None)
@@ -96,6 +97,19 @@ async def hold_one(store: Store, request_id: str, player: str, amount: int) -> H
     """Hold silver of one player."""
     wanted = (HoldRequest(player, "silver", "", amount),)
     return (await store.place_holds(PlaceHolds(request_id, wanted))).answer[0]
+
+
+async def entries(
+    store: Store,
+    player: str,
+    limit: int,
+    currency: str | None = None,
+    *,
+    before: int | None = None,
+    **query: Any,
+) -> Page:
+    """A page of a player's statement."""
+    return await store.entries(StatementQuery(player, currency, **query), before, limit)
 
 
 async def release(store: Store, *hold_ids: str) -> list[int]:

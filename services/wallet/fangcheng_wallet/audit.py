@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from fangcheng_wallet.canonical import loads
-from fangcheng_wallet.ledger import LARGEST, AccountKey, Kind, Settle, Settled
+from fangcheng_wallet.ledger import LARGEST, AccountKey, HoldState, Kind, Settle, Settled
 
 MOST_FINDINGS = 100
 
@@ -68,8 +68,7 @@ class HoldRow(NamedTuple):
     account: int
     player_id: str
     amount: int
-    placed_by: int
-    released_by: int | None
+    state: str
 
 
 class Records(Protocol):
@@ -278,10 +277,10 @@ def _held(
         seen.add(hold.account)
         if not 0 <= running.balance <= hold.amount:
             findings.add(f"Hold {hold.hold_id} of {hold.amount} has {running.balance} left.")
-        if hold.released_by is None:
+        if hold.state == HoldState.OPEN:
             held[running.row.key.currency] += running.balance
         elif running.balance:
-            findings.add(f"Hold {hold.hold_id} is released and has {running.balance} left.")
+            findings.add(f"Hold {hold.hold_id} is {hold.state} and has {running.balance} left.")
     for number, running in accounts.items():
         if running.row.key.kind is Kind.HOLD and number not in seen:
             findings.add(f"Account {running.row.key} has no hold.")

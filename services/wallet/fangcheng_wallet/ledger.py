@@ -70,6 +70,8 @@ class Kind(StrEnum):
     RECEIVABLE = "receivable"
     """What a player owes the house, as a balance below 0."""
 
+    __hash__ = str.__hash__  # the enum's own is many times slower, and accounts are looked up a lot
+
 
 class AccountKey(NamedTuple):
     """What makes an account: there is one for each."""
@@ -91,8 +93,7 @@ class Account(NamedTuple):
     version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
+class Posting(NamedTuple):
     """What is added to one account by one operation."""
 
     account: AccountKey
@@ -317,10 +318,10 @@ class ReleaseHolds(Command[tuple[Hold, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ExpireHolds(Command[tuple[Hold, ...]]):
-    """What remains of holds goes back, of those whose time is over. Asked by the storage itself."""
+class ExpireHold(Command[Hold]):
+    """What remains of a hold goes back if its time is over. Asked by the storage itself."""
 
-    hold_ids: tuple[str, ...]
+    hold_id: str
 
 
 @dataclass(frozen=True, slots=True)
