@@ -3,7 +3,8 @@
 ::
 
     InvalidArgument     InvalidAmount, InvalidBook, DuplicateHold, TooManyPlayers, DuplicateParty,
-                        UnknownParty, SelfTransfer, DuplicateFee, PlayerRequired
+                        UnknownParty, SelfTransfer, DuplicateFee, PlayerRequired, InvalidTime,
+                        InvalidPeriod, InvalidCursor
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
     FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken
     OutOfRange          BalanceOutOfRange, TimeArchived
@@ -105,6 +106,31 @@ class PlayerRequired(InvalidArgument):
         super().__init__(
             "PLAYER_REQUIRED", "Only a player may leave the player out.", field="player_id"
         )
+
+
+class InvalidTime(InvalidArgument):
+    """A timestamp that is none."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__("INVALID_TIME", "This is no moment between the years 1 and 9999.", field)
+
+
+class InvalidPeriod(InvalidArgument):
+    """A period that the calendar does not have."""
+
+    def __init__(self, period: str) -> None:
+        super().__init__(
+            "INVALID_PERIOD",
+            f"There is no period {period}; such are 2026, 2026-01, 2026-W05 and 2026-01-31.",
+            "period",
+        )
+
+
+class InvalidCursor(InvalidArgument):
+    """A cursor that no stream of entries has told."""
+
+    def __init__(self, cursor: str) -> None:
+        super().__init__("INVALID_CURSOR", f"No stream told the cursor {cursor}.", "cursor")
 
 
 class UnknownWallet(NotFound):

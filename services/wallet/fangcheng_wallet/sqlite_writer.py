@@ -156,18 +156,20 @@ class Journal:
         return decide_all(commands, ledger, self._head, self._terms, time_us)
 
     def _read_names(self, ledger: Ledger, names: core.Names) -> None:
-        for row in self._db.execute(
-            "SELECT player_id, frozen, reason, case_id, changed_us FROM json_each(?) AS one"
-            " CROSS JOIN players ON player_id = one.value",
-            (_encode(names.players).decode(),),
-        ):
-            ledger.players[row[0]] = player(row)
         if names.holds:
             for row in self._db.execute(
                 HOLDS + _AMONG,
                 (_encode(names.holds).decode(),),
             ):
                 ledger.holds[row[0]] = hold(row)
+        # Whoever has a hold may be asked to put more into it.
+        players = names.players | {one.player_id for one in ledger.holds.values()}
+        for row in self._db.execute(
+            "SELECT player_id, frozen, reason, case_id, changed_us FROM json_each(?) AS one"
+            " CROSS JOIN players ON player_id = one.value",
+            (_encode(players).decode(),),
+        ):
+            ledger.players[row[0]] = player(row)
         for verb, key, body, answer in self._db.execute(
             "SELECT verb, kept.key, body, answer FROM json_each(?) AS one"
             " CROSS JOIN operations AS kept ON kept.key = json_extract(one.value, '$[1]')"
