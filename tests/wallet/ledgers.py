@@ -22,6 +22,7 @@ from fangcheng_wallet.ledger import (
 )
 from fangcheng_wallet.sqlite import open_sqlite
 from fangcheng_wallet.store import Page, Store
+from tests.wallet.postgres import open_postgres_in
 
 SILVER = Currency("silver")
 POINTS = Currency("points", books=True, floor=None)
@@ -50,7 +51,13 @@ def open_sqlite_in(
     return open_sqlite(folder / "wallet.db", currencies, **options)
 
 
-STORES: dict[str, OpenStore] = {"sqlite": open_sqlite_in}
+def open_postgres_of(
+    folder: Path, currencies: Sequence[Currency] = CURRENCIES, **options: Any
+) -> AbstractAsyncContextManager[Store]:
+    return open_postgres_in(folder, currencies, **options)
+
+
+STORES: dict[str, OpenStore] = {"postgres": open_postgres_of, "sqlite": open_sqlite_in}
 
 
 def deposit(request_id: str, player: str, amount: int, currency: str = "silver") -> Deposit:

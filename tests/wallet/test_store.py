@@ -154,8 +154,7 @@ async def test_no_balance_leaves_the_range_of_amounts(store: Store) -> None:
 
 async def test_sums_of_the_largest_amounts_do_not_overflow(store: Store) -> None:
     """Two thousand of the largest amounts are more than 64 bits hold."""
-    for number in range(2_050):
-        await store.open_wallet(f"p{number}")
+    await asyncio.gather(*(store.open_wallet(f"p{number}") for number in range(2_050)))
     await asyncio.gather(
         *(
             store.settle(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from fangcheng_wallet.canonical import loads
-from fangcheng_wallet.ledger import LARGEST, AccountKey, HoldState, Kind, Settle, Settled
+from fangcheng_wallet.ledger import LARGEST, Account, AccountKey, HoldState, Kind, Settle, Settled
 
 MOST_FINDINGS = 100
 
@@ -71,8 +71,19 @@ class HoldRow(NamedTuple):
     state: str
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What was archived: up to this operation there are no postings, and accounts stood so."""
+
+    operation: int = 0
+    accounts: Mapping[int, Account] = field(default_factory=dict)
+
+
 class Records(Protocol):
     """Everything that is kept, as of one moment. The postings are many and come one by one."""
+
+    def opening(self) -> Opening:
+        """What the postings begin with."""
 
     def accounts(self) -> Iterable[AccountRow]:
         """In any order."""
@@ -121,10 +132,16 @@ class _Running:
 def examine(records: Records, findings: Findings) -> Audit:
     """Recompute the whole ledger. Whole numbers of any size: a wrong sum cannot overflow into a
     right one."""
-    accounts = {row.id: _Running(row) for row in records.accounts()}
+    opening = records.opening()
+    accounts = {
+        row.id: _Running(row, *opening.accounts.get(row.id, Account()))
+        for row in records.accounts()
+    }
     holds = list(records.holds())
     owners = {hold.account: hold.player_id for hold in holds}
-    sums: Counter[str] = Counter({running.row.key.currency: 0 for running in accounts.values()})
+    sums: Counter[str] = Counter()
+    for running in accounts.values():
+        sums[running.row.key.currency] += running.balance
     postings = iter(records.postings())
     posting = next(postings, None)
     entries = settlements = 0
@@ -132,6 +149,10 @@ def examine(records: Records, findings: Findings) -> Audit:
     for operation in records.operations():
         _follows(operation, before, findings)
         before = operation
+        if operation.verb == "settle":
+            settlements += 1
+        if operation.id <= opening.operation:
+            continue
         net: Counter[tuple[str, str]] = Counter()
         by_owner: Counter[tuple[str, str, str]] = Counter()
         while posting is not None and posting.id <= operation.last_posting:
@@ -155,7 +176,6 @@ def examine(records: Records, findings: Findings) -> Audit:
                     f"{_unit(currency, book)}."
                 )
         if operation.verb == "settle":
-            settlements += 1
             _compare(operation, by_owner, findings)
     while posting is not None:
         findings.add(f"Entry {posting.id} belongs to no operation.")

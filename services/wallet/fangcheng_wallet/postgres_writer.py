@@ -234,9 +234,7 @@ class Writer:
         await _read_names(db, ledger, names)
         self._numbers = await _read_accounts(db, ledger, accounts_of(commands, ledger))
         time_us = max(last_us, self._clock())
-        return decide_all(
-            commands, ledger, Head(operation, posting, last_us), self._terms, time_us
-        )
+        return decide_all(commands, ledger, Head(operation, posting, last_us), self._terms, time_us)
 
     async def _write(self, db: asyncpg.Connection, batch: Batch) -> None:
         rows = _Rows(self._numbers, self._terms, await _last_account(db, batch, self._numbers))

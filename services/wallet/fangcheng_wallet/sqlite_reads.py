@@ -6,14 +6,14 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fangcheng_wallet.audit import AccountRow, HoldRow, OperationRow, PostingRow
+from fangcheng_wallet.audit import AccountRow, HoldRow, Opening, OperationRow, PostingRow
 from fangcheng_wallet.boards import Score
 from fangcheng_wallet.canonical import loads
-from fangcheng_wallet.chain import START, Link, LinkedOperation, LinkedPosting
+from fangcheng_wallet.chain import START, Link, LinkedOperation
 from fangcheng_wallet.errors import UnknownHold, UnknownSettlement, UnknownWallet
 from fangcheng_wallet.ledger import (
     AccountKey,
@@ -30,6 +30,7 @@ from fangcheng_wallet.ledger import (
     StatementQuery,
     StreamedEntry,
 )
+from fangcheng_wallet.rows import balances_of, entry, streamed, with_postings
 from fangcheng_wallet.sqlite_writer import BUSY_MS, HOLDS, hold, player
 from fangcheng_wallet.store import Page, Pulse
 
@@ -132,23 +133,6 @@ def balances(db: sqlite3.Connection, player_id: str, at_us: int | None) -> Seque
     return balances_of(rows)
 
 
-def balances_of(rows: Iterable[tuple[str, str, str, int]]) -> Sequence[Balance]:
-    """The balances of one player from his accounts: kind, currency, book, balance."""
-    sums: dict[tuple[str, str], dict[str, int]] = {}
-    for kind, currency, book, balance in rows:
-        unit = sums.setdefault((currency, book), {})
-        unit[kind] = unit.get(kind, 0) + balance
-    return [
-        Balance(
-            *unit,
-            available=by_kind.get(Kind.PLAYER, 0),
-            held=by_kind.get(Kind.HOLD, 0),
-            owed=-by_kind.get(Kind.RECEIVABLE, 0),
-        )
-        for unit, by_kind in sorted(sums.items())
-    ]
-
-
 def entries(db: sqlite3.Connection, query: StatementQuery, before: int | None, limit: int) -> Page:
     """See ``store.Store``."""
     wallet(db, query.player_id)
@@ -200,15 +184,6 @@ def _newest(
         yield row[0], entry(row[1], unit, row[2:-1], row[-1])
 
 
-def entry(version: int, unit: Sequence[str], rest: Sequence[Any], labels: str | None) -> Entry:
-    """An entry; ``rest``: amount, balance after, reason, reference, memo, time."""
-    amount, balance_after, reason, reference, memo, time_us = rest
-    return Entry(
-        *(version, unit[0], unit[1], amount, balance_after, reason, reference, memo, time_us),
-        labels=json.loads(labels) if labels else {},
-    )
-
-
 def _first_posting_at(db: sqlite3.Connection, time_us: int) -> int:
     """The first posting that was written at a time or later; what comes next if there is none."""
     row = db.execute(
@@ -232,14 +207,6 @@ def stream(db: sqlite3.Connection, after: int, limit: int) -> Sequence[StreamedE
         (after, limit),
     )
     return list(map(streamed, rows))
-
-
-def streamed(row: Sequence[Any]) -> StreamedEntry:
-    """A streamed entry from the columns that ``stream`` selects."""
-    number, kind, owner, currency, book, version = row[:6]
-    key = AccountKey(Kind(kind), owner, currency, book)
-    shown = entry(version, (currency, book), row[6:12], row[12])
-    return StreamedEntry(number, key, shown, verb=row[13], operation=row[14])
 
 
 def last_operation(db: sqlite3.Connection) -> tuple[int, int]:
@@ -334,31 +301,15 @@ def _operations(db: sqlite3.Connection, after: int, last: int) -> Iterator[Linke
     return with_postings(operations, postings)
 
 
-def with_postings(
-    operations: Iterable[Sequence[Any]], postings: Iterable[Sequence[Any]]
-) -> Iterator[LinkedOperation]:
-    """Put rows of operations and of postings, both in order, together."""
-    groups = groupby(postings, key=lambda row: row[0])
-    number, group = next(groups, (0, iter(())))
-    for row in operations:
-        while number and number < row[0]:
-            number, group = next(groups, (0, iter(())))
-        own = (
-            tuple(
-                LinkedPosting(one[1], AccountKey(Kind(one[2]), *one[3:6]), *one[6:])
-                for one in group
-            )
-            if number == row[0]
-            else ()
-        )
-        yield LinkedOperation._make((*row, own))
-
-
 class Records:
     """Everything in the file, for the audit."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
+
+    def opening(self) -> Opening:
+        """See ``audit.Records``: nothing is ever archived here."""
+        return Opening()
 
     def accounts(self) -> Iterable[AccountRow]:
         """See ``audit.Records``."""
