@@ -160,6 +160,7 @@ class FakeWallet(settlement_pb2_grpc.SettlementServiceServicer):
     def __init__(self) -> None:
         self.settling = Switch()
         self.releasing = Switch()
+        self.keeping = Switch()
         self.settled: dict[str, wallet.SettleRequest] = {}
         self.released: list[str] = []
 
@@ -176,10 +177,15 @@ class FakeWallet(settlement_pb2_grpc.SettlementServiceServicer):
                 wallet.SettledTransfer(transfer=transfer, paid=transfer.amount)
                 for transfer in request.transfers
             ],
+            fees=[wallet.SettledFee(fee=fee, paid=fee.amount) for fee in request.fees],
         )
         answer = wallet.SettleResponse(settlement=settlement, replayed=replayed)
         self.settling.spoil(answer)
         return answer
+
+    async def HandOverHolds(self, request: wallet.HandOverHoldsRequest, context: Context) -> Any:
+        await self.keeping.check(request, context)
+        return wallet.HandOverHoldsResponse()
 
     async def ReleaseHolds(self, request: wallet.ReleaseHoldsRequest, context: Context) -> Any:
         await self.releasing.check(request, context)
