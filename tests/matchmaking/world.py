@@ -119,6 +119,7 @@ class FakeWallet(
     def __init__(self) -> None:
         super().__init__()
         self.silver: dict[str, int] = {}
+        self.frozen: set[str] = set()
         self.holds: dict[str, settlement_pb2.Hold] = {}
         self._placed: dict[str, tuple[bytes, settlement_pb2.PlaceHoldsResponse]] = {}
 
@@ -137,7 +138,11 @@ class FakeWallet(
             if request.player_id not in self.silver:
                 raise NotFound("UNKNOWN_WALLET", "no wallet", "player_id")
             silver = wallet_pb2.Balance(currency="silver", available=self.silver[request.player_id])
-            return wallet_pb2.GetBalancesResponse(player_id=request.player_id, balances=[silver])
+            return wallet_pb2.GetBalancesResponse(
+                player_id=request.player_id,
+                balances=[silver],
+                player=wallet_pb2.PlayerState(frozen=request.player_id in self.frozen),
+            )
 
         return await self.handle("GetBalances", do)
 
@@ -154,6 +159,18 @@ class FakeWallet(
             for number, hold in enumerate(request.holds):
                 if hold.player_id not in self.silver:
                     raise NotFound("UNKNOWN_WALLET", "no wallet", f"holds[{number}].player_id")
+            frozen = [
+                (number, hold.player_id)
+                for number, hold in enumerate(request.holds)
+                if hold.player_id in self.frozen
+            ]
+            if frozen:
+                raise FailedPrecondition(
+                    "PLAYER_FROZEN",
+                    "frozen",
+                    f"holds[{frozen[0][0]}].player_id",
+                    {"player_ids": ",".join(player for _, player in frozen)},
+                )
             poor = [
                 (number, hold.player_id)
                 for number, hold in enumerate(request.holds)
@@ -291,9 +308,11 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
     Attend = AttendMany = Act = Watch = LeaveTable = GetHandRecord = _never
 
 
-for _name in ("OpenWallet", "Deposit", "Withdraw", "ListEntries", "AuditLedger", "Settle"):
-    setattr(FakeWallet, _name, FakeTables._never)
-FakeWallet.GetSettlement = FakeTables._never
+for _service in (settlement_pb2, wallet_pb2):
+    for _named in _service.DESCRIPTOR.services_by_name.values():
+        for _method in _named.methods:
+            if _method.name not in vars(FakeWallet):
+                setattr(FakeWallet, _method.name, FakeTables._never)
 
 
 class World:

@@ -39,7 +39,7 @@ _DEFINITE = frozenset(
     }
 )
 
-_PLAYERS_OWN = frozenset({"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET"})
+_PLAYERS_OWN = frozenset({"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET", "PLAYER_FROZEN"})
 _PAGE = 500
 
 
@@ -74,7 +74,7 @@ class Wallet:
         self._settlement = settlement_pb2_grpc.SettlementServiceStub(channel)
 
     async def check(self, player_id: str, stakes: Sequence[Stake]) -> None:
-        """Raises Refused where the player could not bring the buy-ins now.
+        """Raises Refused where the player could not bring the buy-ins now, or is frozen.
 
         A wallet that shows no balances (a studio's own may serve the settlement alone) passes: the
         holds will tell. Raises AioRpcError where it does not answer.
@@ -91,6 +91,8 @@ class Wallet:
                 problem = Problem("UNKNOWN_WALLET", "The player has no wallet.")
                 raise Refused(problem) from error
             raise
+        if answer.player.frozen:
+            raise Refused(Problem("PLAYER_FROZEN", "The player may stake nothing now."))
         available = {(one.currency, one.book): one.available for one in answer.balances}
         for stake in stakes:
             # Nothing to hold: then a balance below 0 is no hindrance either.
