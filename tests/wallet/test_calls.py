@@ -17,14 +17,16 @@ from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wire
 from fangcheng_client import explain
 from tests.wallet.ledgers import PLAYERS
+from tests.wallet.postgres import database_of
 from tests.wallet.test_service import available, deposit, eventually, hold, pay, place, settle
 from tests.wallet.wire import Served, served
 
 
-@pytest.fixture
-async def wallet(tmp_path: Path) -> AsyncIterator[Served]:
+@pytest.fixture(params=["sqlite", "postgres"])
+async def wallet(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Served]:
     """A wallet in which each of the four players has 1,000 silver; audited after every test."""
-    async with served(tmp_path) as wallet:
+    database = await database_of(tmp_path) if request.param == "postgres" else ""
+    async with served(tmp_path, database) as wallet:
         for player in PLAYERS:
             await wallet.operator.wallet.OpenWallet(wire.OpenWalletRequest(player_id=player))
             await wallet.operator.wallet.Deposit(deposit(f"first of {player}", player, 1_000))

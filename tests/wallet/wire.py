@@ -78,13 +78,13 @@ class Served:
 
 
 @asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[Served]:
-    """Serve the ledger in a folder."""
+async def served(folder: Path, database: str = "") -> AsyncIterator[Served]:
+    """Serve the ledger in a folder, or in a database elsewhere."""
     currencies = folder / "currencies.yaml"
     currencies.write_text(CURRENCIES)
     settings = WalletSettings(
         dev_key=KEY,
-        database=str(folder / "wallet.db"),
+        database=database or str(folder / "wallet.db"),
         currencies=currencies,
         drain_seconds=0,
         pulse_seconds=0.05,

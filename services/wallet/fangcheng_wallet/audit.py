@@ -265,12 +265,15 @@ def _compare(
     """What a settlement says was paid is what was posted, to each party and the house."""
     try:
         asked = loads(operation.body, Settle)
-        paid = loads(operation.answer, Settled).paid
+        answer = loads(operation.answer, Settled)
         said: Counter[tuple[str, str, str]] = Counter()
-        for transfer, coins in zip(asked.transfers, paid, strict=True):
+        for transfer, coins in zip(asked.transfers, answer.paid, strict=True):
             for party, amount in ((transfer.to_party, coins), (transfer.from_party, -coins)):
                 owner = "" if party is None else asked.parties[party].player_id
                 said[owner, transfer.currency, transfer.book] += amount
+        for fee, coins in zip(asked.fees, answer.fees_paid, strict=True):
+            said[asked.parties[fee.party].player_id, fee.currency, fee.book] -= coins
+            said["", fee.currency, fee.book] += coins
     except (ValueError, IndexError):
         findings.add(f"{_name(operation)} cannot be read.")
         return
