@@ -37,6 +37,7 @@ from tests.matchmaking.world import (
     lost,
     refused,
 )
+from tests.studio_wallet import StudioWallet, serving
 
 WAITING = pb.TICKET_STATE_WAITING
 MATCHED = pb.TICKET_STATE_MATCHED
@@ -81,8 +82,36 @@ async def test_a_lost_release_is_repeated_until_the_holds_are_free(world: World)
     await join_all(players)
     # The pool tries again after a pause, and then it goes well.
     assert [one.state for one in await outcomes(players)] == [ASSIGNED] * 4
-    assert sum(hold.released for hold in world.wallet.holds.values()) == 4
+    assert len(world.wallet.holds) - len(world.wallet.open_holds) == 4
     world.check()
+
+
+async def test_a_player_who_was_frozen_while_he_waited_falls_out_alone(world: World) -> None:
+    players = await world.players(5)
+    await join_all(players[:3])
+    world.wallet.frozen.add("p1")
+    await join_all(players[3:])
+    told = await outcomes(players)
+    assert [one.state for one in told] == [ASSIGNED, FAILED, ASSIGNED, ASSIGNED, ASSIGNED]
+    assert told[1].problem.reason == "PLAYER_FROZEN"
+    world.check()
+
+
+async def test_matches_are_made_with_a_studios_own_wallet(stopped_world: World) -> None:
+    """All that matchmaking needs is in the contract of `SettlementService`."""
+    world = stopped_world
+    studio = StudioWallet(["p0", "p1", "p2", "p3"], silver=10_000)
+    async with serving(studio) as address:
+        await world.start(wallet=address)
+        players = await world.players(4)
+        await join_all(players)
+        assert [one.state for one in await outcomes(players)] == [ASSIGNED] * 4
+        assert [studio.available(player.player_id) for player in players] == [9_000] * 4
+        (table,) = world.tables.requests.values()
+        held = {hold.player_id: hold_id for hold_id, hold in studio.holds.items()}
+        for seat in table.seats:
+            assert list(seat.hold_ids) == [held[seat.player_id]]
+        await world.stop()
 
 
 async def test_a_player_with_too_little_falls_out_alone(world: World) -> None:

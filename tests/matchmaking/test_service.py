@@ -174,6 +174,14 @@ async def test_what_cannot_join_is_told_why(world: World) -> None:
         grpc.StatusCode.FAILED_PRECONDITION,
         "UNKNOWN_WALLET",
     )
+    world.wallet.silver["p0"] = 10_000
+    world.wallet.frozen.add("p0")
+    frozen = await problem(player.join("silver"))
+    assert (frozen.code, frozen.reason) == (
+        grpc.StatusCode.FAILED_PRECONDITION,
+        "PLAYER_FROZEN",
+    )
+    world.wallet.frozen.clear()
     # None of the refusals has used up the request id or left a ticket.
     ticket = await player.join("free")
     queued = await problem(player.join("free", "second"))

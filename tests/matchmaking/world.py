@@ -18,7 +18,12 @@ from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
 from fangcheng.table.v1 import table_pb2, table_pb2_grpc
-from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng.wallet.v1 import (
+    settlement_pb2,
+    settlement_pb2_grpc,
+    wallet_pb2,
+    wallet_pb2_grpc,
+)
 from fangcheng_client import connect
 from fangcheng_evaluation.convert import rule_set_to_wire
 from fangcheng_kit import Kit, Running, Servicer, Settings, serving
@@ -110,19 +115,24 @@ class _Faulty:
 
 
 class FakeWallet(
-    _Faulty, wallet_pb2_grpc.WalletServiceServicer, wallet_pb2_grpc.SettlementServiceServicer
+    _Faulty, wallet_pb2_grpc.WalletServiceServicer, settlement_pb2_grpc.SettlementServiceServicer
 ):
     """Balances and holds, idempotent by request id as the contract says."""
 
     def __init__(self) -> None:
         super().__init__()
         self.silver: dict[str, int] = {}
-        self.holds: dict[str, wallet_pb2.Hold] = {}
-        self._placed: dict[str, tuple[bytes, wallet_pb2.PlaceHoldsResponse]] = {}
+        self.frozen: set[str] = set()
+        self.holds: dict[str, settlement_pb2.Hold] = {}
+        self._placed: dict[str, tuple[bytes, settlement_pb2.PlaceHoldsResponse]] = {}
 
     @property
-    def open_holds(self) -> dict[str, wallet_pb2.Hold]:
-        return {key: hold for key, hold in self.holds.items() if not hold.released}
+    def open_holds(self) -> dict[str, settlement_pb2.Hold]:
+        return {
+            key: hold
+            for key, hold in self.holds.items()
+            if hold.state == settlement_pb2.HOLD_STATE_OPEN
+        }
 
     async def GetBalances(
         self, request: wallet_pb2.GetBalancesRequest, context: Any
@@ -131,23 +141,39 @@ class FakeWallet(
             if request.player_id not in self.silver:
                 raise NotFound("UNKNOWN_WALLET", "no wallet", "player_id")
             silver = wallet_pb2.Balance(currency="silver", available=self.silver[request.player_id])
-            return wallet_pb2.GetBalancesResponse(player_id=request.player_id, balances=[silver])
+            return wallet_pb2.GetBalancesResponse(
+                player_id=request.player_id,
+                balances=[silver],
+                player=wallet_pb2.PlayerState(frozen=request.player_id in self.frozen),
+            )
 
         return await self.handle("GetBalances", do)
 
     async def PlaceHolds(
-        self, request: wallet_pb2.PlaceHoldsRequest, context: Any
-    ) -> wallet_pb2.PlaceHoldsResponse:
-        def do() -> wallet_pb2.PlaceHoldsResponse:
+        self, request: settlement_pb2.PlaceHoldsRequest, context: Any
+    ) -> settlement_pb2.PlaceHoldsResponse:
+        def do() -> settlement_pb2.PlaceHoldsResponse:
             body = request.SerializeToString(deterministic=True)
             before = self._placed.get(request.request_id)
             if before is not None:
                 if before[0] != body:
                     raise AlreadyExists("REQUEST_ID_REUSED", "another body")
-                return wallet_pb2.PlaceHoldsResponse(holds=before[1].holds, replayed=True)
+                return settlement_pb2.PlaceHoldsResponse(holds=before[1].holds, replayed=True)
             for number, hold in enumerate(request.holds):
                 if hold.player_id not in self.silver:
                     raise NotFound("UNKNOWN_WALLET", "no wallet", f"holds[{number}].player_id")
+            frozen = [
+                (number, hold.player_id)
+                for number, hold in enumerate(request.holds)
+                if hold.player_id in self.frozen
+            ]
+            if frozen:
+                raise FailedPrecondition(
+                    "PLAYER_FROZEN",
+                    "frozen",
+                    f"holds[{frozen[0][0]}].player_id",
+                    {"player_ids": ",".join(player for _, player in frozen)},
+                )
             poor = [
                 (number, hold.player_id)
                 for number, hold in enumerate(request.holds)
@@ -160,7 +186,7 @@ class FakeWallet(
                     f"holds[{poor[0][0]}].amount",
                     {"player_ids": ",".join(player for _, player in poor)},
                 )
-            response = wallet_pb2.PlaceHoldsResponse()
+            response = settlement_pb2.PlaceHoldsResponse()
             for hold in request.holds:
                 self.silver[hold.player_id] -= hold.amount
                 placed = response.holds.add(
@@ -169,6 +195,7 @@ class FakeWallet(
                     currency=hold.currency,
                     amount=hold.amount,
                     remaining=hold.amount,
+                    state=settlement_pb2.HOLD_STATE_OPEN,
                 )
                 self.holds[placed.hold_id] = placed
             self._placed[request.request_id] = (body, response)
@@ -177,21 +204,21 @@ class FakeWallet(
         return await self.handle("PlaceHolds", do)
 
     async def ReleaseHolds(
-        self, request: wallet_pb2.ReleaseHoldsRequest, context: Any
-    ) -> wallet_pb2.ReleaseHoldsResponse:
-        def do() -> wallet_pb2.ReleaseHoldsResponse:
+        self, request: settlement_pb2.ReleaseHoldsRequest, context: Any
+    ) -> settlement_pb2.ReleaseHoldsResponse:
+        def do() -> settlement_pb2.ReleaseHoldsResponse:
             if any(hold_id not in self.holds for hold_id in request.hold_ids):
                 raise NotFound("UNKNOWN_HOLD", "no such hold")
             self.release(request.hold_ids)
-            return wallet_pb2.ReleaseHoldsResponse()
+            return settlement_pb2.ReleaseHoldsResponse()
 
         return await self.handle("ReleaseHolds", do)
 
     def release(self, hold_ids: Iterable[str]) -> None:
         for hold_id in hold_ids:
             hold = self.holds[hold_id]
-            if not hold.released:
-                hold.released = True
+            if hold.state == settlement_pb2.HOLD_STATE_OPEN:
+                hold.state = settlement_pb2.HOLD_STATE_RELEASED
                 self.silver[hold.player_id] += hold.amount
 
 
@@ -284,9 +311,11 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
     Attend = AttendMany = Act = Watch = LeaveTable = GetHandRecord = _never
 
 
-for _name in ("OpenWallet", "Deposit", "Withdraw", "ListEntries", "AuditLedger", "Settle"):
-    setattr(FakeWallet, _name, FakeTables._never)
-FakeWallet.GetSettlement = FakeTables._never
+for _service in (settlement_pb2, wallet_pb2):
+    for _named in _service.DESCRIPTOR.services_by_name.values():
+        for _method in _named.methods:
+            if _method.name not in vars(FakeWallet):
+                setattr(FakeWallet, _method.name, FakeTables._never)
 
 
 class FakeEvaluators(_Faulty, evaluation_pb2_grpc.EvaluationServiceServicer):
@@ -327,7 +356,7 @@ class World:
                 "fangcheng.wallet.v1.WalletService",
             ),
             Servicer(
-                wallet_pb2_grpc.add_SettlementServiceServicer_to_server,
+                settlement_pb2_grpc.add_SettlementServiceServicer_to_server,
                 self.wallet,
                 "fangcheng.wallet.v1.SettlementService",
             ),

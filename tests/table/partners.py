@@ -12,8 +12,8 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.evaluation.v1 import evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2 as rules
-from fangcheng.wallet.v1 import wallet_pb2 as wallet
-from fangcheng.wallet.v1 import wallet_pb2_grpc
+from fangcheng.wallet.v1 import settlement_pb2 as wallet
+from fangcheng.wallet.v1 import settlement_pb2_grpc
 from fangcheng_rules import analysis as core
 from fangcheng_rules import scoring
 from fangcheng_rules.hand import Hand
@@ -154,12 +154,13 @@ def _waits(waits: tuple[core.Wait, ...]) -> list[evaluation.Wait]:
     return [evaluation.Wait(tile=code(wait.tile), least_fan=wait.least_fan) for wait in waits]
 
 
-class FakeWallet(wallet_pb2_grpc.SettlementServiceServicer):
+class FakeWallet(settlement_pb2_grpc.SettlementServiceServicer):
     """Pays everything in full, once for each key; keeps what it was asked."""
 
     def __init__(self) -> None:
         self.settling = Switch()
         self.releasing = Switch()
+        self.keeping = Switch()
         self.settled: dict[str, wallet.SettleRequest] = {}
         self.released: list[str] = []
 
@@ -176,10 +177,15 @@ class FakeWallet(wallet_pb2_grpc.SettlementServiceServicer):
                 wallet.SettledTransfer(transfer=transfer, paid=transfer.amount)
                 for transfer in request.transfers
             ],
+            fees=[wallet.SettledFee(fee=fee, paid=fee.amount) for fee in request.fees],
         )
         answer = wallet.SettleResponse(settlement=settlement, replayed=replayed)
         self.settling.spoil(answer)
         return answer
+
+    async def HandOverHolds(self, request: wallet.HandOverHoldsRequest, context: Context) -> Any:
+        await self.keeping.check(request, context)
+        return wallet.HandOverHoldsResponse()
 
     async def ReleaseHolds(self, request: wallet.ReleaseHoldsRequest, context: Context) -> Any:
         await self.releasing.check(request, context)
@@ -192,7 +198,7 @@ async def serving(evaluator: FakeEvaluation, payer: FakeWallet) -> AsyncIterator
     """Both services on one server; its address."""
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
     evaluation_pb2_grpc.add_EvaluationServiceServicer_to_server(evaluator, server)
-    wallet_pb2_grpc.add_SettlementServiceServicer_to_server(payer, server)
+    settlement_pb2_grpc.add_SettlementServiceServicer_to_server(payer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -11,6 +12,7 @@ from fangcheng_rules.scoring import Draw, Escape, Win
 from fangcheng_table.core import Patience
 from fangcheng_table.events import (
     ConnectionChanged,
+    Fee,
     HandOpened,
     HandSettled,
     HoldsReleased,
@@ -231,6 +233,43 @@ def test_a_settlement_names_the_seats_from_the_dealer_on_and_every_stake():
             net[posting.target] += posting.amount
     assert net == [10 * units for units in ended.score.net]
     assert drive.table.settlement() == settlement
+
+
+def test_fees_are_due_with_the_first_settled_hand_and_no_other():
+    fees = (Fee(None, "silver", "", 20), Fee(2, "points", "kele", 5))
+    table = replace(created(hands=2, stakes=[SILVER]), fees=fees, hold_only=True)
+    drive = Drive.of(table)
+    drive.pays = False
+    drive.attend(0, 1, 2, 3)
+    drive.play(at_random(4), until=lambda d: d.table.settlement() is not None)
+    first = drive.table.settlement()
+    assert first is not None
+    assert first.hold_only
+    assert sorted((fee.seat, fee.currency, fee.amount) for fee in first.fees) == [
+        (0, "silver", 20), (1, "silver", 20), (2, "points", 5), (2, "silver", 20),
+        (3, "silver", 20),
+    ]  # fmt: skip
+    drive.table.settled(first, ())
+    drive.settle()
+    drive.play(at_random(4), until=lambda d: d.table.settlement() is not None)
+    second = drive.table.settlement()
+    assert second is not None
+    assert (second.hand_number, second.fees) == (2, ())
+
+
+def test_a_table_without_stakes_still_has_its_fee_to_pay():
+    drive = Drive.of(replace(created(hands=2), fees=(Fee(0, "silver", "", 20),)))
+    drive.pays = False
+    drive.attend(0, 1, 2, 3)
+    drive.play(at_random(4), until=lambda d: d.table.settlement() is not None)
+    settlement = drive.table.settlement()
+    assert settlement is not None
+    assert settlement.postings == ()
+    drive.table.settled(settlement, ())
+    drive.settle()
+    drive.play(at_random(4))
+    assert drive.table.state.done
+    assert settled_hands(drive.events) == [1]
 
 
 def test_a_table_without_stakes_settles_nothing():

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
-from fangcheng.wallet.v1 import wallet_pb2 as wallet
+from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng_kit import StartFailed
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand
@@ -438,6 +438,36 @@ async def test_a_settlement_that_waits_is_offered_again_after_a_restart(service)
     await service.start()
     await until(lambda: len(service.wallet.settled) == 1)
     assert service.wallet.settled[before.key] == before
+
+
+async def test_a_table_takes_its_holds_over_and_again_after_a_restart(service):
+    message = request(hands=0, stakes=SILVER)
+    for seat in message.seats[:2]:
+        seat.hold_ids.append(f"hold of {seat.player_id}")
+    keeping = service.wallet.keeping
+    keeping.code = grpc.StatusCode.UNAVAILABLE
+    table_id = (await service.stub("operator").CreateTable(message)).table.table_id
+    await until(lambda: len(keeping.calls) >= 4)
+    keeping.code = None
+    calls = len(keeping.calls)
+    await until(lambda: len(keeping.calls) >= calls + 2)
+    assert {(call.table_id, *call.hold_ids) for call in keeping.calls} == {
+        (table_id, "hold of ann"),
+        (table_id, "hold of bob"),
+    }
+    await service.restart()
+    calls = len(keeping.calls)
+    await until(lambda: len(keeping.calls) >= calls + 2)
+
+
+async def test_a_wallet_that_hands_nothing_over_is_asked_once(service):
+    message = request(hands=1, stakes=SILVER)
+    message.seats[0].hold_ids.append("another table's")
+    service.wallet.keeping.code = grpc.StatusCode.FAILED_PRECONDITION
+    made = await service.stub("operator").CreateTable(message)
+    await play_all(service, made.table.table_id)
+    assert len(service.wallet.keeping.calls) == 1
+    assert len(service.wallet.settled) == 1
 
 
 async def test_holds_are_released_once_the_table_has_closed_whatever_it_takes(service):

@@ -16,11 +16,13 @@ from fangcheng_wallet.ledger import (
     PlaceHolds,
     ReleaseHolds,
     Settle,
+    StatementQuery,
     Transfer,
     Withdraw,
 )
 from fangcheng_wallet.sqlite import open_sqlite
-from fangcheng_wallet.store import Store
+from fangcheng_wallet.store import Page, Store
+from tests.wallet.postgres import open_postgres_in
 
 SILVER = Currency("silver")
 POINTS = Currency("points", books=True, floor=None)
@@ -49,7 +51,13 @@ def open_sqlite_in(
     return open_sqlite(folder / "wallet.db", currencies, **options)
 
 
-STORES: dict[str, OpenStore] = {"sqlite": open_sqlite_in}
+def open_postgres_of(
+    folder: Path, currencies: Sequence[Currency] = CURRENCIES, **options: Any
+) -> AbstractAsyncContextManager[Store]:
+    return open_postgres_in(folder, currencies, **options)
+
+
+STORES: dict[str, OpenStore] = {"postgres": open_postgres_of, "sqlite": open_sqlite_in}
 
 
 def deposit(request_id: str, player: str, amount: int, currency: str = "silver") -> Deposit:
@@ -96,6 +104,19 @@ async def hold_one(store: Store, request_id: str, player: str, amount: int) -> H
     """Hold silver of one player."""
     wanted = (HoldRequest(player, "silver", "", amount),)
     return (await store.place_holds(PlaceHolds(request_id, wanted))).answer[0]
+
+
+async def entries(
+    store: Store,
+    player: str,
+    limit: int,
+    currency: str | None = None,
+    *,
+    before: int | None = None,
+    **query: Any,
+) -> Page:
+    """A page of a player's statement."""
+    return await store.entries(StatementQuery(player, currency, **query), before, limit)
 
 
 async def release(store: Store, *hold_ids: str) -> list[int]:

@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 import pytest
 
+from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wire
 from tests.wallet.ledgers import PLAYERS
 from tests.wallet.wire import KEY, Caller
@@ -55,8 +56,8 @@ class Load:
     """Callers that settle without a pause, and remember what was acknowledged."""
 
     def __init__(self) -> None:
-        self.asked: dict[str, wire.SettleRequest] = {}
-        self.acknowledged: dict[str, wire.Settlement] = {}
+        self.asked: dict[str, settling.SettleRequest] = {}
+        self.acknowledged: dict[str, settling.Settlement] = {}
 
     async def run(self, caller: Caller, name: str) -> None:
         """Settle until the wallet is gone."""
@@ -73,17 +74,17 @@ class Load:
                 return
             self.acknowledged[request.key] = answer.settlement
 
-    def request(self, key: str, number: int) -> wire.SettleRequest:
+    def request(self, key: str, number: int) -> settling.SettleRequest:
         """Two losers pay the winner, who pays the house; in silver and in points."""
         winner = number % 4
         losers = [(winner + 1) % 4, (winner + 2) % 4]
         pays = [(loser, winner, 5, "silver", "") for loser in losers]
         pays += [(loser, winner, 1, "points", "kele") for loser in losers]
-        return wire.SettleRequest(
+        return settling.SettleRequest(
             key=key,
-            parties=[wire.SettlementParty(player_id=player) for player in PLAYERS],
+            parties=[settling.SettlementParty(player_id=player) for player in PLAYERS],
             transfers=[
-                wire.SettlementTransfer(
+                settling.SettlementTransfer(
                     from_party=payer,
                     to_party=payee,
                     amount=amount,
@@ -137,7 +138,7 @@ async def test_what_was_acknowledged_is_stored_when_the_wallet_is_killed(tmp_pat
     async with wallet_process(tmp_path) as (_, address):
         caller = Caller(address, "service:table")
         for key, settlement in load.acknowledged.items():
-            stored = await caller.settlement.GetSettlement(wire.GetSettlementRequest(key=key))
+            stored = await caller.settlement.GetSettlement(settling.GetSettlementRequest(key=key))
             assert stored.settlement == settlement
         for key in sorted(unknown):
             first = await caller.settlement.Settle(load.asked[key])

@@ -13,11 +13,11 @@ import grpc.aio
 import pytest
 from google.protobuf.message import Message
 
+from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wire
 from fangcheng_client import explain
 from fangcheng_kit import serving
 from fangcheng_kit.app import StartFailed
-from fangcheng_kit.settings import BadSettings, load
 from fangcheng_wallet.service import open_service
 from fangcheng_wallet.settings import WalletSettings
 from tests.wallet.ledgers import PLAYERS
@@ -53,18 +53,20 @@ def withdraw(request_id: str, player: str, amount: int) -> wire.WithdrawRequest:
     )
 
 
-def hold(player: str, amount: int, currency: str = "silver", book: str = "") -> wire.HoldRequest:
-    return wire.HoldRequest(player_id=player, currency=currency, book=book, amount=amount)
+def hold(
+    player: str, amount: int, currency: str = "silver", book: str = ""
+) -> settling.HoldRequest:
+    return settling.HoldRequest(player_id=player, currency=currency, book=book, amount=amount)
 
 
-def place(request_id: str, *holds: wire.HoldRequest) -> wire.PlaceHoldsRequest:
-    return wire.PlaceHoldsRequest(request_id=request_id, holds=holds)
+def place(request_id: str, *holds: settling.HoldRequest) -> settling.PlaceHoldsRequest:
+    return settling.PlaceHoldsRequest(request_id=request_id, holds=holds)
 
 
 def pay(
     payer: int | None, payee: int | None, amount: int, currency: str = "silver", book: str = ""
-) -> wire.SettlementTransfer:
-    return wire.SettlementTransfer(
+) -> settling.SettlementTransfer:
+    return settling.SettlementTransfer(
         currency=currency,
         book=book,
         from_party=payer,
@@ -76,15 +78,15 @@ def pay(
 
 def settle(
     key: str,
-    *transfers: wire.SettlementTransfer,
+    *transfers: settling.SettlementTransfer,
     players: tuple[str, ...] = PLAYERS,
     holds: dict[str, list[str]] | None = None,
     **labels: str,
-) -> wire.SettleRequest:
-    return wire.SettleRequest(
+) -> settling.SettleRequest:
+    return settling.SettleRequest(
         key=key,
         parties=[
-            wire.SettlementParty(player_id=player, hold_ids=(holds or {}).get(player, ()))
+            settling.SettlementParty(player_id=player, hold_ids=(holds or {}).get(player, ()))
             for player in players
         ],
         transfers=transfers,
@@ -116,8 +118,8 @@ async def test_from_the_buy_in_to_the_last_coin(wallet: Served) -> None:
     )
     assert not placed.replayed
     assert [one.player_id for one in placed.holds] == list(PLAYERS)
-    assert {(one.amount, one.remaining, one.released) for one in placed.holds} == {
-        (500, 500, False)
+    assert {(one.amount, one.remaining, one.state) for one in placed.holds} == {
+        (500, 500, settling.HOLD_STATE_OPEN)
     }
     holds = {one.player_id: [one.hold_id] for one in placed.holds}
     request = settle(
@@ -143,17 +145,17 @@ async def test_from_the_buy_in_to_the_last_coin(wallet: Served) -> None:
     ] == [(0, 1_900, 500), (1, 300, 0), (2, 300, 0), (3, 0, 0)]
     assert settlement.time.ToMicroseconds() >= began_us
     looked_up = await wallet.table.settlement.GetSettlement(
-        wire.GetSettlementRequest(key="table/1")
+        settling.GetSettlementRequest(key="table/1")
     )
     assert looked_up.settlement == settlement
 
     hold_ids = [one.hold_id for one in placed.holds]
     released = await wallet.table.settlement.ReleaseHolds(
-        wire.ReleaseHoldsRequest(hold_ids=hold_ids)
+        settling.ReleaseHoldsRequest(hold_ids=hold_ids)
     )
     assert [one.hold_id for one in released.holds] == hold_ids
     assert [one.remaining for one in released.holds] == [500, 0, 0, 0]
-    assert all(one.released for one in released.holds)
+    assert {one.state for one in released.holds} == {settling.HOLD_STATE_RELEASED}
     assert await available(wallet) == [2_400, 300, 300, 0]
 
     own = await wallet.as_("player:bo").wallet.GetBalances(wire.GetBalancesRequest())
@@ -245,7 +247,7 @@ async def test_others_must_name_the_player(wallet: Served, subject: str) -> None
         ("service:table", lambda w: w.settlement.PlaceHolds(place("x", hold("bo", 1)))),
         ("service:matchmaking", lambda w: w.settlement.Settle(settle("x"))),
         ("service:other",
-         lambda w: w.settlement.ReleaseHolds(wire.ReleaseHoldsRequest(hold_ids=["x"]))),
+         lambda w: w.settlement.ReleaseHolds(settling.ReleaseHoldsRequest(hold_ids=["x"]))),
     ],
 )  # fmt: skip
 async def test_money_is_moved_by_those_who_may(
@@ -312,9 +314,9 @@ REFUSALS: list[tuple[str, Message, str, str, str | None]] = [
     ("PlaceHolds", place("x", hold("amy", LARGEST, "points", "a"), hold("bo", 1),
                          hold("amy", LARGEST, "points", "b"), hold("amy", 1, "points", "a")),
      "INVALID_ARGUMENT", "DUPLICATE_HOLD", "holds[3]"),
-    ("ReleaseHolds", wire.ReleaseHoldsRequest(), "INVALID_ARGUMENT", "INVALID_REQUEST",
+    ("ReleaseHolds", settling.ReleaseHoldsRequest(), "INVALID_ARGUMENT", "INVALID_REQUEST",
      "hold_ids"),
-    ("ReleaseHolds", wire.ReleaseHoldsRequest(hold_ids=["x"]), "NOT_FOUND", "UNKNOWN_HOLD",
+    ("ReleaseHolds", settling.ReleaseHoldsRequest(hold_ids=["x"]), "NOT_FOUND", "UNKNOWN_HOLD",
      "hold_ids[0]"),
     ("Settle", settle("x", players=()), "INVALID_ARGUMENT", "INVALID_REQUEST", "parties"),
     ("Settle", settle("x", players=(*PLAYERS, "eve")), "INVALID_ARGUMENT", "INVALID_REQUEST",
@@ -343,7 +345,8 @@ REFUSALS: list[tuple[str, Message, str, str, str | None]] = [
      "parties[1].hold_ids[0]"),
     ("Settle", settle("x", pay(1, 0, LARGEST, "points", "a"), pay(2, 0, 1, "points", "a")),
      "OUT_OF_RANGE", "BALANCE_OUT_OF_RANGE", "transfers[1].amount"),
-    ("GetSettlement", wire.GetSettlementRequest(key="x"), "NOT_FOUND", "UNKNOWN_SETTLEMENT", "key"),
+    ("GetSettlement", settling.GetSettlementRequest(key="x"), "NOT_FOUND", "UNKNOWN_SETTLEMENT",
+     "key"),
 ]  # fmt: skip
 
 
@@ -492,30 +495,3 @@ async def test_a_database_that_cannot_be_used_ends_the_start(tmp_path: Path) -> 
     with pytest.raises(StartFailed, match=r"wallet\.db: .*cannot be used"):
         async with serving("wallet", settings, open_service):
             pass
-
-
-def test_currencies_are_set_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FANGCHENG_DEV_KEY", KEY)
-    monkeypatch.setenv(
-        "FANGCHENG_WALLET_CURRENCIES",
-        '[{"id": "beans", "floor": -5}, {"id": "cups", "books": true}]',
-    )
-    settings = load("wallet", WalletSettings)
-    assert [(one.id, one.floor, one.books) for one in settings.currencies] == [
-        ("beans", -5, False),
-        ("cups", 0, True),
-    ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['[{"id": "a"}, {"id": "a"}]', "[]", '[{"id": "a", "floor": 1}]', '[{"id": "a", "cap": 1}]',
-     '[{"id": "a", "floor": 0.5}]', "beans"],
-)  # fmt: skip
-def test_currencies_that_cannot_be_are_refused_at_the_start(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setenv("FANGCHENG_DEV_KEY", KEY)
-    monkeypatch.setenv("FANGCHENG_WALLET_CURRENCIES", text)
-    with pytest.raises(BadSettings, match="FANGCHENG_WALLET_CURRENCIES"):
-        load("wallet", WalletSettings)

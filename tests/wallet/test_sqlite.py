@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from fangcheng_wallet.errors import WalletUnavailable
+from fangcheng_wallet.keeper import tend
 from fangcheng_wallet.ledger import LARGEST, Currency, Done
+from fangcheng_wallet.migrations import HEAD
 from fangcheng_wallet.sqlite import SqliteStore, open_sqlite
-from fangcheng_wallet.sqlite_writer import BadDatabase
-from fangcheng_wallet.store import Commit
+from fangcheng_wallet.sqlite_writer import _upgrade
+from fangcheng_wallet.store import BadDatabase, Commit
 from tests.wallet.ledgers import (
     CURRENCIES,
     POINTS,
@@ -42,6 +45,7 @@ async def path(tmp_path: Path) -> Path:
         await release(store, *holds["cao"])
         await store.withdraw(withdraw("w", "dan", 100))
         assert (await store.audit()).findings == ()
+        await tend(store)
     return path
 
 
@@ -58,19 +62,21 @@ AMY = "(SELECT id FROM accounts WHERE owner = 'amy' AND currency = 'silver')"
 BO = "(SELECT id FROM accounts WHERE owner = 'bo' AND currency = 'silver')"
 LAST_POSTING = "(SELECT MAX(id) FROM postings)"
 NEXT = "(SELECT MAX(id) + 1 FROM operations)"
+LATEST = "(SELECT MAX(time_us) FROM operations)"
 
 
 def posting(account: str, amount: str, *, version: str = "version + 1", after: str = "") -> str:
     return (
         f"INSERT INTO postings SELECT NULL, id, {version}, {NEXT}, {amount},"
-        f" {after or f'balance + {amount}'}, 'x', 'x', '' FROM accounts WHERE id = {account}"
+        f" {after or f'balance + {amount}'}, 'x', 'x', '', {LATEST} FROM accounts"
+        f" WHERE id = {account}"
     )
 
 
 def operation(*, time_us: str = "time_us", count: int = 2, id: str = "id + 1") -> str:
     return (
         f"INSERT INTO operations SELECT {id}, 'deposit', 'x', {time_us}, '{{}}', '{{}}',"
-        f" last_posting + 1, last_posting + {count} FROM operations ORDER BY id DESC LIMIT 1"
+        f" last_posting + 1, last_posting + {count}, NULL FROM operations ORDER BY id DESC LIMIT 1"
     )
 
 
@@ -91,17 +97,26 @@ def execute_and_commit(db: sqlite3.Connection, statement: str) -> None:
         (["DELETE FROM accounts"], "accounts are never deleted"),
         (["UPDATE accounts SET owner = 'eve' WHERE owner = 'amy'"], "keeps its owner"),
         (["UPDATE accounts SET balance = balance + 1"], "must follow its postings"),
-        (["INSERT INTO accounts VALUES (NULL, 'player', 'eve', 'silver', '', 0, 5, 0)"],
+        (["INSERT INTO accounts VALUES (NULL, 'player', 'eve', 'eve', 'silver', '', 0, 5, 0)"],
          "begins at nothing"),
-        (["INSERT INTO accounts VALUES (NULL, 'house', 'eve', 'silver', '', 0, 0, 0)"],
+        (["INSERT INTO accounts VALUES (NULL, 'house', 'eve', 'eve', 'silver', '', 0, 0, 0)"],
          "CHECK constraint"),
-        (["UPDATE wallets SET opened_us = 0"], "wallets are never changed"),
-        (["DELETE FROM wallets"], "wallets are never deleted"),
+        (["INSERT INTO accounts VALUES (NULL, 'player', 'eve', 'amy', 'silver', '', 0, 0, 0)"],
+         "CHECK constraint"),
+        (["UPDATE players SET opened_us = 0"], "a wallet keeps its player"),
+        (["DELETE FROM players"], "wallets are never deleted"),
         (["DELETE FROM holds"], "holds are never deleted"),
-        (["UPDATE holds SET released_by = NULL"], "released once"),
-        (["UPDATE holds SET released_by = (SELECT MAX(id) FROM operations)"
-          " WHERE player_id = 'dan'"], "released once"),
-        (["UPDATE holds SET amount = 1"], "released once"),
+        (["UPDATE holds SET state = 'open', changed_by = (SELECT MAX(id) FROM operations)"
+          " WHERE player_id = 'cao'"], "over is never changed"),
+        (["UPDATE holds SET state = 'released', changed_by = (SELECT MAX(id) FROM operations)"
+          " WHERE player_id = 'dan'"], "over is empty"),
+        (["UPDATE holds SET table_id = 't' WHERE player_id = 'dan'"], "by the last operation"),
+        (["UPDATE holds SET amount = 1, changed_by = (SELECT MAX(id) FROM operations)"
+          " WHERE player_id = 'dan'"], "keeps its owner"),
+        (["UPDATE links SET head = zeroblob(32)"], "links are never changed"),
+        (["DELETE FROM links"], "links are never deleted"),
+        (["INSERT INTO links VALUES ((SELECT MAX(id) + 1 FROM operations), x'', zeroblob(32))"],
+         "must follow"),
         ([posting(AMY, "5", version="version + 2")], "must continue its account"),
         ([posting(AMY, "5", version="version")], "must continue its account"),
         ([posting(AMY, "5", after="balance")], "must continue its account"),
@@ -119,6 +134,8 @@ def execute_and_commit(db: sqlite3.Connection, statement: str) -> None:
          "must follow the one before"),
         ([posting(AMY, "5"), posting(BO, "-5"), operation(time_us="time_us - 1")],
          "time must not go back"),
+        ([posting(AMY, "5").replace(LATEST, "7"), posting(BO, "-5"), operation()],
+         "has the time of its operation"),
     ],
 )  # fmt: skip
 def test_the_database_refuses(db: sqlite3.Connection, statements: list[str], because: str) -> None:
@@ -179,7 +196,7 @@ def tampered(path: Path, *statements: str) -> None:
          " WHERE verb = 'settle'",
          "Settle t/1 says 701 silver for amy, and 700 are posted."),
         ("UPDATE operations SET body = 'x' WHERE verb = 'settle'", "Settle t/1 cannot be read."),
-        ("UPDATE holds SET released_by = 1 WHERE player_id = 'dan'",
+        ("UPDATE holds SET state = 'released' WHERE player_id = 'dan'",
          "is released and has 500 left."),
         ("UPDATE holds SET amount = 1 WHERE player_id = 'dan'", "of 1 has 500 left."),
         ("DELETE FROM holds WHERE player_id = 'dan'", "has no hold."),
@@ -200,8 +217,8 @@ async def test_an_audit_finds_money_that_came_from_nowhere(path: Path) -> None:
     last = "(SELECT MAX(id) FROM operations)"
     tampered(
         path,
-        f"INSERT INTO postings SELECT NULL, id, version + 1, {last}, 5, balance + 5, 'x', 'x', ''"
-        " FROM accounts WHERE owner = 'amy' AND currency = 'silver'",
+        f"INSERT INTO postings SELECT NULL, id, version + 1, {last}, 5, balance + 5, 'x', 'x', '',"
+        " 0 FROM accounts WHERE owner = 'amy' AND currency = 'silver'",
         "UPDATE accounts SET balance = balance + 5, version = version + 1"
         " WHERE owner = 'amy' AND currency = 'silver'",
         f"UPDATE operations SET last_posting = last_posting + 1 WHERE id = {last}",
@@ -263,7 +280,7 @@ async def test_a_file_of_another_kind_is_not_opened(tmp_path: Path) -> None:
     other = tmp_path / "other.db"
     with closing(sqlite3.connect(other)) as db:
         db.execute("CREATE TABLE wallets (id)")
-    with pytest.raises(BadDatabase, match="schema 0"):
+    with pytest.raises(BadDatabase, match="other tables"):
         async with open_sqlite(other):
             pass
 
@@ -274,8 +291,9 @@ async def test_a_file_of_another_kind_is_not_opened(tmp_path: Path) -> None:
 
 async def test_a_ledger_of_a_later_version_is_not_opened(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version = 99")
-    with pytest.raises(BadDatabase, match="schema 99"):
+        db.execute("UPDATE alembic_version SET version_num = '9999'")
+        db.commit()
+    with pytest.raises(BadDatabase, match="revision 9999"):
         async with open_sqlite(path):
             pass
 
@@ -339,3 +357,59 @@ async def test_a_ledger_that_cannot_be_read_says_so(path: Path) -> None:
         await in_writer(store, lambda: store._journal._db.execute("DROP TABLE holds"))
         with pytest.raises(WalletUnavailable):
             await store.pulse()
+
+
+# Beside others.
+
+
+async def test_a_second_process_is_kept_off_the_file(path: Path) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from fangcheng_wallet.sqlite import open_sqlite\n"
+        "async def main():\n"
+        "    async with open_sqlite(Path(sys.argv[1])):\n"
+        "        print('open')\n"
+        "asyncio.run(main())\n"
+    )
+
+    async def opened_by_another() -> tuple[int | None, str]:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", program, str(path)),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate()
+        return process.returncode, (out + err).decode()
+
+    async with open_sqlite(path, CURRENCIES):
+        code, text = await opened_by_another()
+        assert code == 1
+        assert "another process has the ledger open" in text
+    assert await opened_by_another() == (0, "open\n")
+
+
+async def test_only_the_writer_checkpoints(path: Path) -> None:
+    async with open_sqlite(path, CURRENCIES) as store:
+        await store.pulse()
+        assert store._open_readers
+        for reader in store._open_readers:
+            assert reader.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
+            assert reader.execute("PRAGMA query_only").fetchone() == (1,)
+
+
+# Migrations.
+
+
+async def test_a_ledger_of_the_first_revision_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "wallet.db"
+    _upgrade(path, "0001")
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
+        assert not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'links'").fetchone()
+    async with open_sqlite(path, CURRENCIES) as store:
+        await open_four(store, 10)
+        await tend(store)
+        assert (await store.verify()).operations == 4
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT version_num FROM alembic_version").fetchone() == (HEAD,)

@@ -34,6 +34,7 @@ from fangcheng_wallet.ledger import (
     Deposit,
     Done,
     HoldRequest,
+    HoldState,
     Party,
     PlaceHolds,
     ReleaseHolds,
@@ -47,6 +48,7 @@ from tests.wallet.ledgers import (
     OpenStore,
     all_have,
     deposit,
+    entries,
     has,
     hold_each,
     hold_one,
@@ -94,7 +96,7 @@ async def test_a_deposit_comes_from_outside_and_goes_back_there(store: Store) ->
     assert (second.answer.version, second.answer.amount) == (2, -300)
     assert (second.answer.balance_after, second.answer.reason) == (400, "withdraw")
     assert await store.balances("amy") == [Balance("silver", "", 400, 0)]
-    page = await store.entries("amy", None, None, 10)
+    page = await entries(store, "amy", 10)
     assert page.entries == [second.answer, first.answer]
     assert page.rest is None
 
@@ -152,8 +154,7 @@ async def test_no_balance_leaves_the_range_of_amounts(store: Store) -> None:
 
 async def test_sums_of_the_largest_amounts_do_not_overflow(store: Store) -> None:
     """Two thousand of the largest amounts are more than 64 bits hold."""
-    for number in range(2_050):
-        await store.open_wallet(f"p{number}")
+    await asyncio.gather(*(store.open_wallet(f"p{number}") for number in range(2_050)))
     await asyncio.gather(
         *(
             store.settle(
@@ -175,19 +176,19 @@ async def test_a_statement_comes_in_pages_that_new_entries_do_not_shift(store: S
     for number in range(1, 8):
         await store.deposit(deposit(f"s{number}", "amy", number))
         await store.deposit(deposit(f"p{number}", "amy", number, "points"))
-    first = await store.entries("amy", None, None, 5)
+    first = await entries(store, "amy", 5)
     assert [entry.reference for entry in first.entries] == ["p7", "s7", "p6", "s6", "p5"]
     await store.deposit(deposit("later", "amy", 1))
-    second = await store.entries("amy", None, first.rest, 5)
+    second = await entries(store, "amy", 5, before=first.rest)
     assert [entry.reference for entry in second.entries] == ["s5", "p4", "s4", "p3", "s3"]
-    third = await store.entries("amy", None, second.rest, 4)
+    third = await entries(store, "amy", 4, before=second.rest)
     assert [entry.reference for entry in third.entries] == ["p2", "s2", "p1", "s1"]
     assert third.rest is None
-    page = await store.entries("amy", "points", None, 7)
+    page = await entries(store, "amy", 7, "points")
     assert [entry.version for entry in page.entries] == [7, 6, 5, 4, 3, 2, 1]
     assert page.rest is None
-    assert (await store.entries("amy", "coins", None, 5)).entries == []
-    await refused(store.entries("nobody", None, None, 5), UnknownWallet)
+    assert (await entries(store, "amy", 5, "coins")).entries == []
+    await refused(entries(store, "nobody", 5), UnknownWallet)
 
 
 async def test_times_never_go_back(open_store: OpenStore, tmp_path: Path) -> None:
@@ -277,11 +278,11 @@ async def test_a_hold_sets_money_aside_and_a_release_gives_it_back(store: Store)
     assert await has(store, "amy") == (700, 300)
     assert (await store.pulse()).open_holds == 1
     (released,) = await store.release_holds(ReleaseHolds((hold.hold_id,)))
-    assert released == replace(hold, released=True)
+    assert released == replace(hold, state=HoldState.RELEASED, given_back=300)
     assert await has(store, "amy") == (1_000, 0)
     assert (await store.pulse()).open_holds == 0
-    entries = (await store.entries("amy", None, None, 3)).entries
-    assert [(e.reason, e.amount, e.reference) for e in entries] == [
+    shown = (await entries(store, "amy", 3)).entries
+    assert [(e.reason, e.amount, e.reference) for e in shown] == [
         ("release", 300, hold.hold_id),
         ("hold", -300, hold.hold_id),
         ("deposit", 1_000, "d"),
@@ -372,8 +373,8 @@ async def test_a_hand_is_paid_in_all_its_currencies(store: Store) -> None:
         (-6, 0),
         (-6, 0),
     ]
-    entries = (await store.entries("amy", "silver", None, 2)).entries
-    assert [(e.reason, e.amount, e.reference) for e in entries] == [
+    shown = (await entries(store, "amy", 2, "silver")).entries
+    assert [(e.reason, e.amount, e.reference) for e in shown] == [
         ("fee", -9, "t/1"),
         ("win", 60, "t/1"),
     ]

@@ -8,19 +8,21 @@ from pathlib import Path
 
 import grpc.aio
 
-from fangcheng.wallet.v1 import wallet_pb2_grpc
+from fangcheng.wallet.v1 import settlement_pb2_grpc, wallet_pb2_grpc
 from fangcheng_client import connect
 from fangcheng_kit import Running, serving
 from fangcheng_kit.principal import mint_token
 from fangcheng_wallet.service import open_service
-from fangcheng_wallet.settings import CurrencySetting, WalletSettings
+from fangcheng_wallet.settings import WalletSettings
 
 KEY = "a development key of the tests, long enough"
-CURRENCIES = (
-    CurrencySetting(id="silver"),
-    CurrencySetting(id="points", books=True, floor=None),
-    CurrencySetting(id="coins", most=1_000),
-)
+CURRENCIES = """
+currencies:
+  - id: silver
+    names: {zh: 银子}
+  - {id: points, books: true, floor: null}
+  - {id: coins, most: 1000, minor_digits: 2}
+"""
 
 
 class Caller:
@@ -36,8 +38,8 @@ class Caller:
         self.wallet: wallet_pb2_grpc.WalletServiceAsyncStub = wallet_pb2_grpc.WalletServiceStub(
             self.channel
         )
-        self.settlement: wallet_pb2_grpc.SettlementServiceAsyncStub = (
-            wallet_pb2_grpc.SettlementServiceStub(self.channel)
+        self.settlement: settlement_pb2_grpc.SettlementServiceAsyncStub = (
+            settlement_pb2_grpc.SettlementServiceStub(self.channel)
         )
 
 
@@ -76,14 +78,17 @@ class Served:
 
 
 @asynccontextmanager
-async def served(folder: Path) -> AsyncIterator[Served]:
-    """Serve the ledger in a folder."""
+async def served(folder: Path, database: str = "") -> AsyncIterator[Served]:
+    """Serve the ledger in a folder, or in a database elsewhere."""
+    currencies = folder / "currencies.yaml"
+    currencies.write_text(CURRENCIES)
     settings = WalletSettings(
         dev_key=KEY,
-        database=folder / "wallet.db",
-        currencies=CURRENCIES,
+        database=database or str(folder / "wallet.db"),
+        currencies=currencies,
         drain_seconds=0,
         pulse_seconds=0.05,
+        stream_pause_seconds=0.01,
     )
     async with serving("wallet", settings, open_service) as running:
         wallet = Served(running)

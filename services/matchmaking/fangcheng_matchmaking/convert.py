@@ -10,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from fangcheng.matchmaking.v1 import matchmaking_pb2
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import table_pb2
-from fangcheng.wallet.v1 import wallet_pb2
+from fangcheng.wallet.v1 import settlement_pb2
 
 from .core import Match, OptionValue, Pool, Terms, Ticket, TicketState
 
@@ -78,12 +78,12 @@ def rules(terms: Terms) -> rules_pb2.RuleSetChoice:
     )
 
 
-def holds_request(match: Match) -> wallet_pb2.PlaceHoldsRequest:
+def holds_request(match: Match) -> settlement_pb2.PlaceHoldsRequest:
     """The buy-ins of a match. Of one match it is always the same, and so is its key."""
-    return wallet_pb2.PlaceHoldsRequest(
+    return settlement_pb2.PlaceHoldsRequest(
         request_id=match.match_id,
         holds=[
-            wallet_pb2.HoldRequest(
+            settlement_pb2.HoldRequest(
                 player_id=seat.player_id,
                 currency=stake.currency,
                 book=stake.book,

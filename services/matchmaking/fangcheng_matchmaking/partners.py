@@ -19,7 +19,12 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import table_pb2, table_pb2_grpc
-from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng.wallet.v1 import (
+    settlement_pb2,
+    settlement_pb2_grpc,
+    wallet_pb2,
+    wallet_pb2_grpc,
+)
 from fangcheng_client import explain
 
 from . import convert
@@ -37,7 +42,7 @@ _DEFINITE = frozenset(
     }
 )
 
-_PLAYERS_OWN = frozenset({"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET"})
+_PLAYERS_OWN = frozenset({"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET", "PLAYER_FROZEN"})
 _PAGE = 500
 _LIST_SECONDS = 2.0
 
@@ -70,10 +75,10 @@ class Wallet:
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self._accounts = wallet_pb2_grpc.WalletServiceStub(channel)
-        self._settlement = wallet_pb2_grpc.SettlementServiceStub(channel)
+        self._settlement = settlement_pb2_grpc.SettlementServiceStub(channel)
 
     async def check(self, player_id: str, stakes: Sequence[Stake]) -> None:
-        """Raises Refused where the player could not bring the buy-ins now.
+        """Raises Refused where the player could not bring the buy-ins now, or is frozen.
 
         A wallet that shows no balances (a studio's own may serve the settlement alone) passes: the
         holds will tell. Raises AioRpcError where it does not answer.
@@ -90,6 +95,8 @@ class Wallet:
                 problem = Problem("UNKNOWN_WALLET", "The player has no wallet.")
                 raise Refused(problem) from error
             raise
+        if answer.player.frozen:
+            raise Refused(Problem("PLAYER_FROZEN", "The player may stake nothing now."))
         available = {(one.currency, one.book): one.available for one in answer.balances}
         for stake in stakes:
             # Nothing to hold: then a balance below 0 is no hindrance either.
@@ -119,7 +126,9 @@ class Wallet:
     async def release(self, hold_id: str) -> None:
         """Releases a hold; one that the wallet does not know is none."""
         try:
-            await self._settlement.ReleaseHolds(wallet_pb2.ReleaseHoldsRequest(hold_ids=[hold_id]))
+            await self._settlement.ReleaseHolds(
+                settlement_pb2.ReleaseHoldsRequest(hold_ids=[hold_id])
+            )
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 return
@@ -204,7 +213,7 @@ class Tables:
 def _outcome(
     error: grpc.aio.AioRpcError,
     match: Match,
-    holds: wallet_pb2.PlaceHoldsRequest | None = None,
+    holds: settlement_pb2.PlaceHoldsRequest | None = None,
 ) -> Refused | Unanswered:
     """What an error means for the match."""
     told = explain(error)

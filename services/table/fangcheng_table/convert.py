@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
-from fangcheng.wallet.v1 import wallet_pb2 as wallet
+from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng_rules.actions import Action
 from fangcheng_rules.analysis import Analysis, DiscardChoice, KongChoice, Reading, Wait
 from fangcheng_rules.errors import InvalidTile
@@ -29,11 +29,14 @@ from fangcheng_rules.scoring import (
 )
 from fangcheng_rules.tiles import code, from_code
 
-from .errors import NotOffered
-from .events import Payment, SeatPlan, Stake, TableCreated, Timing
+from .errors import DuplicateFee, NotOffered
+from .events import Fee, Payment, SeatPlan, Stake, TableCreated, Timing
 from .ids import BACK, TRUSTEE
 from .settlement import Settlement
 from .state import Phase, TableState
+
+FEE = "fee"
+"""The reason of the payment of a fee."""
 
 PHASES: dict[Phase, wire.TablePhase.ValueType] = {
     "before_deal": wire.TABLE_PHASE_BEFORE_DEAL,
@@ -89,6 +92,20 @@ def stakes_from_wire(stakes: Iterable[wire.Stake]) -> tuple[Stake, ...]:
     return tuple(Stake(stake.currency, stake.book, stake.per_unit) for stake in stakes)
 
 
+def fees_from_wire(fees: Iterable[wire.TableFee]) -> tuple[Fee, ...]:
+    """What the table costs; raises `DuplicateFee`."""
+    found: list[Fee] = []
+    for number, fee in enumerate(fees):
+        seat = fee.seat if fee.HasField("seat") else None
+        for other in found:
+            if (other.currency, other.book) == (fee.currency, fee.book) and (
+                seat is None or other.seat in (None, seat)
+            ):
+                raise DuplicateFee(f"fees[{number}]")
+        found.append(Fee(seat, fee.currency, fee.book, fee.amount))
+    return tuple(found)
+
+
 def timing_from_wire(timing: wire.Timing, *, bots_only: bool) -> Timing:
     """The clocks, defaults filled in as the contract says."""
     usual = Timing()
@@ -136,6 +153,15 @@ def canonical(request: wire.CreateTableRequest) -> str:
         ],
         "labels": sorted(request.labels.items()),
     }
+    # What came into the contract later is left out where it is not used: a request of before is
+    # still the same.
+    if request.fees:
+        body["fees"] = [
+            [fee.seat if fee.HasField("seat") else None, fee.currency, fee.book, fee.amount]
+            for fee in request.fees
+        ]
+    if request.hold_only:
+        body["hold_only"] = True
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -165,6 +191,11 @@ def table_as_created(created: TableCreated) -> wire.Table:
         ),
         labels=created.labels,
         commitment=created.commitment,
+        fees=[
+            wire.TableFee(seat=fee.seat, currency=fee.currency, book=fee.book, amount=fee.amount)
+            for fee in created.fees
+        ],
+        hold_only=created.hold_only,
     )
     table.created.FromMilliseconds(created.created_ms)
     return table
@@ -472,11 +503,18 @@ def settle_request(settlement: Settlement, labels: Mapping[str, str]) -> wallet.
             for posting in settlement.postings
         ],
         labels=labels,
+        fees=[
+            wallet.SettlementFee(
+                party=place[fee.seat], currency=fee.currency, book=fee.book, amount=fee.amount
+            )
+            for fee in settlement.fees
+        ],
+        hold_only=settlement.hold_only,
     )
 
 
 def payments_from_wire(settled: wallet.Settlement, settlement: Settlement) -> tuple[Payment, ...]:
-    """What was paid, in seats instead of parties."""
+    """What was paid, in seats instead of parties; fees last, to the house."""
     seats = [seat for seat, _ in settlement.parties]
 
     def seat(transfer: wallet.SettlementTransfer, field: str) -> int | None:
@@ -494,6 +532,17 @@ def payments_from_wire(settled: wallet.Settlement, settlement: Settlement) -> tu
             reason=item.transfer.reason,
         )
         for item in settled.transfers
+    ) + tuple(
+        Payment(
+            currency=item.fee.currency,
+            book=item.fee.book,
+            source=seats[item.fee.party],
+            target=None,
+            due=item.fee.amount,
+            paid=item.paid,
+            reason=FEE,
+        )
+        for item in settled.fees
     )
 
 

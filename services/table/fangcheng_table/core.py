@@ -233,7 +233,7 @@ class Table:
         state = self.state
         if state.settled or state.hand is None or not state.hand.ended:
             return None
-        return settlement_of(state.created, state.hand)
+        return settlement_of(state.created, state.hand, charged=state.charged)
 
     def holds(self) -> tuple[tuple[str, ...], ...]:
         """Holds of each seat that are to be given back now; empty: none."""

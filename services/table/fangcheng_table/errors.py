@@ -83,6 +83,13 @@ class DuplicatePlayer(InvalidArgument):
         super().__init__("DUPLICATE_PLAYER", f"{what} stands at two seats.", field)
 
 
+class DuplicateFee(InvalidArgument):
+    """A seat has two fees in one currency and book."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__("DUPLICATE_FEE", "The seat has a fee in this currency already.", field)
+
+
 class RequestIdReused(AlreadyExists):
     """The request id belongs to another request."""
 

@@ -36,6 +36,17 @@ class Stake:
 
 
 @dataclass(frozen=True, slots=True)
+class Fee:
+    """A flat fee, paid to the house with the first hand that is settled."""
+
+    seat: int | None
+    """None: each seat pays it."""
+    currency: str
+    book: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
 class Timing:
     """The clocks of a table, every one filled in."""
 
@@ -67,6 +78,9 @@ class TableCreated:
     """The last secret of the chain, from which all others follow (secret)."""
     commitment: bytes
     """The chain's public end: hand k's secret hashed k times."""
+    fees: tuple[Fee, ...] = ()
+    hold_only: bool = False
+    """Nobody pays more than his holds and what the hand brings him."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ class _Asked:
     questions: set[int] = field(default_factory=set)
     """Of the hand, by their numbers."""
     settlement: int = 0
+    keeping: asyncio.Task[None] | None = None
     release: bool = False
 
 
@@ -328,9 +329,14 @@ class LiveTable:
         if settlement is not None and settlement.hand_number != asked.settlement:
             asked.settlement = settlement.hand_number
             self._start(self._settle(settlement))
+        if asked.keeping is None and not table.state.closed:
+            kept = [plan.hold_ids for plan in table.state.created.seats]
+            asked.keeping = self._start(self._around.outbox.keep(self.table_id, kept))
         holds = table.holds()
         if holds and not asked.release:
             asked.release = True
+            if asked.keeping is not None:
+                asked.keeping.cancel()
             self._start(self._release(holds))
 
     async def _question(self, hand_number: int, question: Question) -> None:
@@ -350,10 +356,11 @@ class LiveTable:
         await self._around.outbox.release(self.table_id, holds)
         self._post(lambda table: table.released())
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+        return task
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

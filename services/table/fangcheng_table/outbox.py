@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
-from fangcheng.wallet.v1 import wallet_pb2 as wallet
-from fangcheng.wallet.v1.wallet_pb2_grpc import SettlementServiceStub
+from fangcheng.wallet.v1 import settlement_pb2 as wallet
+from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 
 from .convert import payments_from_wire, settle_request
 from .events import Payment
@@ -38,12 +38,21 @@ _PASSING = frozenset(
 
 
 class Outbox:
-    """Settles hands and releases holds."""
+    """Settles hands, keeps holds and releases them."""
 
     def __init__(
-        self, channel: grpc.aio.Channel, park_seconds: float, metrics: TableMetrics, log: Any
+        self,
+        channel: grpc.aio.Channel,
+        park_seconds: float,
+        hold_seconds: int,
+        metrics: TableMetrics,
+        log: Any,
     ) -> None:
-        """`park_seconds`: the pause after a refusal, which only a person can mend."""
+        """`park_seconds`: the pause after a refusal, which only a person can mend.
+
+        `hold_seconds`: the lifetime that holds are given, again and again.
+        """
+        self._hold_seconds = hold_seconds
         self._stub = SettlementServiceStub(channel)
         self._park_seconds = park_seconds
         self._metrics = metrics
@@ -74,6 +83,39 @@ class Outbox:
                 request = wallet.ReleaseHoldsRequest(hold_ids=hold_ids)
                 release = partial(self._stub.ReleaseHolds, request)
                 group.create_task(self._until_done("release", table_id, release))
+
+    async def keep(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
+        """Take holds over and keep them from expiring, until it is cancelled.
+
+        `holds`: those of each seat, each on its own. A wallet that refuses is told of and not asked
+        again: what a hand pays does not depend on it.
+        """
+        async with asyncio.TaskGroup() as group:
+            for hold_ids in filter(None, holds):
+                group.create_task(self._keep(table_id, hold_ids))
+
+    async def _keep(self, table_id: str, hold_ids: Sequence[str]) -> None:
+        request = wallet.HandOverHoldsRequest(
+            hold_ids=hold_ids, table_id=table_id, lifetime_seconds=self._hold_seconds
+        )
+        pause_seconds = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                await self._stub.HandOverHolds(request)
+            except grpc.aio.AioRpcError as error:
+                if error.code() not in _PASSING:
+                    self._log.warning(
+                        "the wallet does not hand holds over",
+                        table_id=table_id,
+                        code=error.code().name,
+                        problem=error.details(),
+                    )
+                    return
+                await asyncio.sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+            else:
+                await asyncio.sleep(self._hold_seconds / 2)
+                pause_seconds = FIRST_PAUSE_SECONDS
 
     async def _until_done(
         self, kind: str, what: str, call: Callable[[], Awaitable[Answer]]

@@ -190,7 +190,13 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         around = Surroundings(
             journal=journal,
             evaluator=Evaluator(kit.connect(settings.evaluation), metrics, kit.log),
-            outbox=Outbox(kit.connect(settings.wallet), settings.park_seconds, metrics, kit.log),
+            outbox=Outbox(
+                kit.connect(settings.wallet),
+                settings.park_seconds,
+                settings.hold_seconds,
+                metrics,
+                kit.log,
+            ),
             metrics=metrics,
             log=kit.log,
             patience=Patience(

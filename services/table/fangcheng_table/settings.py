@@ -54,3 +54,9 @@ class TableSettings(Settings):
         gt=0,
         description="Pause before a settlement that the wallet has refused is offered again.",
     )
+    hold_seconds: int = Field(
+        86_400,
+        ge=2,
+        le=2_592_000,
+        description="Lifetime that a table gives its holds; it is renewed at half of it.",
+    )

@@ -23,6 +23,16 @@ class Posting:
 
 
 @dataclass(frozen=True, slots=True)
+class DueFee:
+    """A fee that a seat owes the house."""
+
+    seat: int
+    currency: str
+    book: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settlement:
     """All payments of a hand; the same whenever it is asked for again."""
 
@@ -31,10 +41,15 @@ class Settlement:
     parties: tuple[tuple[int, SeatPlan], ...]
     """The seats in turn order from the dealer, which breaks ties when a shortfall is shared."""
     postings: tuple[Posting, ...]
+    fees: tuple[DueFee, ...] = ()
+    hold_only: bool = False
 
 
-def settlement_of(created: TableCreated, hand: Round) -> Settlement:
-    """The settlement of an ended hand: its transfers in units, times what each stake is worth."""
+def settlement_of(created: TableCreated, hand: Round, *, charged: bool) -> Settlement:
+    """The settlement of an ended hand: its transfers in units, times what each stake is worth.
+
+    `charged`: a hand before it was settled, and the table's fees with it.
+    """
     units: dict[tuple[int | None, int | None, str], int] = {}
     for transfer in hand.score.transfers if hand.score is not None else ():
         # Several kongs of a seat are one payment of each other seat.
@@ -50,4 +65,10 @@ def settlement_of(created: TableCreated, hand: Round) -> Settlement:
             for stake in created.stakes
             for (source, target, reason), amount in units.items()
         ),
+        fees=tuple(
+            DueFee(seat, fee.currency, fee.book, fee.amount)
+            for fee in (() if charged else created.fees)
+            for seat in (order if fee.seat is None else (fee.seat,))
+        ),
+        hold_only=created.hold_only,
     )

@@ -65,6 +65,8 @@ class TableState:
     """How often the deal has passed on to another seat."""
     settled: bool = True
     """The last hand needs no settlement any more."""
+    charged: bool = False
+    """A hand was settled, and with it the table's fees."""
     escaped: bool = False
     """The last hand ended by an escape."""
     gone: set[int] = field(default_factory=set)
@@ -150,7 +152,7 @@ class TableState:
             case play.HandEnded():
                 self._ended(event)
             case HandSettled():
-                self.settled = True
+                self.settled = self.charged = True
             case TableClosed(reason):
                 self.closed = reason
             case HoldsReleased():
@@ -165,6 +167,6 @@ class TableState:
             seat.run_outs = times
         self.drawn_hands = self.drawn_hands + 1 if isinstance(event.end, Draw) else 0
         self.escaped = isinstance(event.end, Escape)
-        self.settled = not self.created.stakes
+        self.settled = not (self.created.stakes or (self.created.fees and not self.charged))
         # A seat still disconnected when a hand ends leaves then (rules/README, Leaving).
         self.gone = {number for number, seat in enumerate(self.seats) if not seat.connected}

@@ -216,6 +216,8 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         labels=dict(request.labels),
         root=root,
         commitment=chain_of(root, request.hands).commitment,
+        fees=convert.fees_from_wire(request.fees),
+        hold_only=request.hold_only,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from fangcheng_wallet.canonical import loads
-from fangcheng_wallet.ledger import LARGEST, AccountKey, Kind, Settle, Settled
+from fangcheng_wallet.ledger import LARGEST, Account, AccountKey, HoldState, Kind, Settle, Settled
 
 MOST_FINDINGS = 100
 
@@ -68,12 +68,22 @@ class HoldRow(NamedTuple):
     account: int
     player_id: str
     amount: int
-    placed_by: int
-    released_by: int | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What was archived: up to this operation there are no postings, and accounts stood so."""
+
+    operation: int = 0
+    accounts: Mapping[int, Account] = field(default_factory=dict)
 
 
 class Records(Protocol):
     """Everything that is kept, as of one moment. The postings are many and come one by one."""
+
+    def opening(self) -> Opening:
+        """What the postings begin with."""
 
     def accounts(self) -> Iterable[AccountRow]:
         """In any order."""
@@ -122,10 +132,16 @@ class _Running:
 def examine(records: Records, findings: Findings) -> Audit:
     """Recompute the whole ledger. Whole numbers of any size: a wrong sum cannot overflow into a
     right one."""
-    accounts = {row.id: _Running(row) for row in records.accounts()}
+    opening = records.opening()
+    accounts = {
+        row.id: _Running(row, *opening.accounts.get(row.id, Account()))
+        for row in records.accounts()
+    }
     holds = list(records.holds())
     owners = {hold.account: hold.player_id for hold in holds}
-    sums: Counter[str] = Counter({running.row.key.currency: 0 for running in accounts.values()})
+    sums: Counter[str] = Counter()
+    for running in accounts.values():
+        sums[running.row.key.currency] += running.balance
     postings = iter(records.postings())
     posting = next(postings, None)
     entries = settlements = 0
@@ -133,6 +149,10 @@ def examine(records: Records, findings: Findings) -> Audit:
     for operation in records.operations():
         _follows(operation, before, findings)
         before = operation
+        if operation.verb == "settle":
+            settlements += 1
+        if operation.id <= opening.operation:
+            continue
         net: Counter[tuple[str, str]] = Counter()
         by_owner: Counter[tuple[str, str, str]] = Counter()
         while posting is not None and posting.id <= operation.last_posting:
@@ -156,7 +176,6 @@ def examine(records: Records, findings: Findings) -> Audit:
                     f"{_unit(currency, book)}."
                 )
         if operation.verb == "settle":
-            settlements += 1
             _compare(operation, by_owner, findings)
     while posting is not None:
         findings.add(f"Entry {posting.id} belongs to no operation.")
@@ -246,12 +265,15 @@ def _compare(
     """What a settlement says was paid is what was posted, to each party and the house."""
     try:
         asked = loads(operation.body, Settle)
-        paid = loads(operation.answer, Settled).paid
+        answer = loads(operation.answer, Settled)
         said: Counter[tuple[str, str, str]] = Counter()
-        for transfer, coins in zip(asked.transfers, paid, strict=True):
+        for transfer, coins in zip(asked.transfers, answer.paid, strict=True):
             for party, amount in ((transfer.to_party, coins), (transfer.from_party, -coins)):
                 owner = "" if party is None else asked.parties[party].player_id
                 said[owner, transfer.currency, transfer.book] += amount
+        for fee, coins in zip(asked.fees, answer.fees_paid, strict=True):
+            said[asked.parties[fee.party].player_id, fee.currency, fee.book] -= coins
+            said["", fee.currency, fee.book] += coins
     except (ValueError, IndexError):
         findings.add(f"{_name(operation)} cannot be read.")
         return
@@ -278,10 +300,10 @@ def _held(
         seen.add(hold.account)
         if not 0 <= running.balance <= hold.amount:
             findings.add(f"Hold {hold.hold_id} of {hold.amount} has {running.balance} left.")
-        if hold.released_by is None:
+        if hold.state == HoldState.OPEN:
             held[running.row.key.currency] += running.balance
         elif running.balance:
-            findings.add(f"Hold {hold.hold_id} is released and has {running.balance} left.")
+            findings.add(f"Hold {hold.hold_id} is {hold.state} and has {running.balance} left.")
     for number, running in accounts.items():
         if running.row.key.kind is Kind.HOLD and number not in seen:
             findings.add(f"Account {running.row.key} has no hold.")

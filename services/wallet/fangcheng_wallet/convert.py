@@ -1,26 +1,40 @@
-"""Between the wire and the ledger."""
+"""Between the wire and the ledger, for ``WalletService``."""
 
 from __future__ import annotations
 
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from fangcheng.wallet.v1 import wallet_pb2 as wire
 from fangcheng_wallet.audit import Audit
+from fangcheng_wallet.errors import InvalidTime
 from fangcheng_wallet.ledger import (
     Balance,
+    Currency,
     Deposit,
     Entry,
-    Hold,
-    HoldRequest,
-    Party,
-    PlaceHolds,
-    Settle,
-    Settlement,
-    Transfer,
+    Freeze,
+    Kind,
+    Place,
+    Player,
+    StatementQuery,
+    StreamedEntry,
     Withdraw,
 )
+from fangcheng_wallet.store import ChainReport
 
 _INT64 = 2**63 - 1
+
+_KINDS = {
+    Kind.PLAYER: wire.ACCOUNT_KIND_PLAYER,
+    Kind.HOLD: wire.ACCOUNT_KIND_HOLD,
+    Kind.HOUSE: wire.ACCOUNT_KIND_HOUSE,
+    Kind.EXTERNAL: wire.ACCOUNT_KIND_EXTERNAL,
+    Kind.RECEIVABLE: wire.ACCOUNT_KIND_RECEIVABLE,
+}
+
+
+# From the wire.
 
 
 def deposit(request: wire.DepositRequest) -> Deposit:
@@ -47,34 +61,63 @@ def withdraw(request: wire.WithdrawRequest) -> Withdraw:
     )
 
 
-def place_holds(request: wire.PlaceHoldsRequest) -> PlaceHolds:
+def freeze(
+    request: wire.FreezePlayerRequest | wire.UnfreezePlayerRequest, *, frozen: bool
+) -> Freeze:
     """From the wire."""
-    return PlaceHolds(
-        request.request_id,
-        tuple(
-            HoldRequest(hold.player_id, hold.currency, hold.book, hold.amount)
-            for hold in request.holds
-        ),
+    return Freeze(request.request_id, request.player_id, frozen, request.reason, request.case_id)
+
+
+def statement(request: wire.ListEntriesRequest, player_id: str) -> StatementQuery:
+    """From the wire; ``player_id``: whose statement it is."""
+    return StatementQuery(
+        player_id,
+        request.currency or None,
+        request.book or None,
+        tuple(request.reasons),
+        request.reference or None,
+        dict(request.labels),
+        time_us(request, "from"),
+        time_us(request, "until"),
     )
 
 
-def settle(request: wire.SettleRequest) -> Settle:
-    """From the wire."""
-    return Settle(
-        request.key,
-        tuple(Party(party.player_id, tuple(party.hold_ids)) for party in request.parties),
-        tuple(
-            Transfer(
-                one.currency,
-                one.book,
-                one.from_party if one.HasField("from_party") else None,
-                one.to_party if one.HasField("to_party") else None,
-                one.amount,
-                one.reason,
-            )
-            for one in request.transfers
-        ),
-        dict(request.labels),
+def time_us(request: Message, field: str) -> int | None:
+    """The moment in a field, in microseconds since 1970, rounded up; ``None``: it is not set.
+
+    Raises ``InvalidTime`` for what is no time.
+    """
+    if not request.HasField(field):
+        return None
+    time: Timestamp = getattr(request, field)
+    # From the year 1 to the year 9999, as the message's definition says.
+    if not (-62135596800 <= time.seconds < 253402300800 and 0 <= time.nanos < 1_000_000_000):
+        raise InvalidTime(field)
+    return time.seconds * 1_000_000 + -(-time.nanos // 1_000)
+
+
+# To the wire.
+
+
+def time_to_wire(us: int) -> Timestamp:
+    """Microseconds since 1970 as a timestamp."""
+    return Timestamp(seconds=us // 1_000_000, nanos=us % 1_000_000 * 1_000)
+
+
+def within(total: int) -> int:
+    """A sum of many amounts may not fit; the largest number that does is then near enough."""
+    return max(-_INT64, min(_INT64, total))
+
+
+def currency_to_wire(currency: Currency) -> wire.Currency:
+    """To the wire."""
+    return wire.Currency(
+        currency=currency.id,
+        books=currency.books,
+        floor=currency.floor,
+        most=currency.most,
+        minor_digits=currency.minor_digits,
+        names=currency.names,
     )
 
 
@@ -89,20 +132,20 @@ def entry_to_wire(entry: Entry) -> wire.Entry:
         reason=entry.reason,
         reference=entry.reference,
         memo=entry.memo,
-        time=_time(entry.time_us),
+        time=time_to_wire(entry.time_us),
+        labels=entry.labels,
     )
 
 
-def hold_to_wire(hold: Hold) -> wire.Hold:
+def streamed_to_wire(streamed: StreamedEntry) -> wire.LedgerEntry:
     """To the wire."""
-    return wire.Hold(
-        hold_id=hold.hold_id,
-        player_id=hold.player_id,
-        currency=hold.currency,
-        book=hold.book,
-        amount=hold.amount,
-        remaining=hold.remaining,
-        released=hold.released,
+    return wire.LedgerEntry(
+        sequence=streamed.number,
+        operation=streamed.operation,
+        kind=_KINDS[streamed.account.kind],
+        owner=streamed.account.owner,
+        entry=entry_to_wire(streamed.entry),
+        verb=streamed.verb,
     )
 
 
@@ -112,45 +155,26 @@ def balance_to_wire(balance: Balance) -> wire.Balance:
         currency=balance.currency,
         book=balance.book,
         available=balance.available,
-        held=_within(balance.held),
+        held=within(balance.held),
+        owed=balance.owed,
     )
 
 
-def settlement_to_wire(settlement: Settlement) -> wire.Settlement:
+def player_to_wire(player: Player, *, reasons: bool = True) -> wire.PlayerState:
+    """To the wire; ``reasons``: with what is not for the player himself to read."""
+    return wire.PlayerState(
+        player_id=player.player_id,
+        frozen=player.frozen,
+        reason=player.reason if reasons else "",
+        case_id=player.case_id if reasons else "",
+        time=None if player.time_us is None else time_to_wire(player.time_us),
+    )
+
+
+def place_to_wire(place: Place) -> wire.Standing:
     """To the wire."""
-    request, outcome = settlement.request, settlement.outcome
-    return wire.Settlement(
-        key=request.key,
-        parties=[
-            wire.SettlementParty(player_id=party.player_id, hold_ids=party.hold_ids)
-            for party in request.parties
-        ],
-        transfers=[
-            wire.SettledTransfer(
-                transfer=wire.SettlementTransfer(
-                    currency=one.currency,
-                    book=one.book,
-                    from_party=one.from_party,
-                    to_party=one.to_party,
-                    amount=one.amount,
-                    reason=one.reason,
-                ),
-                paid=paid,
-            )
-            for one, paid in zip(request.transfers, outcome.paid, strict=True)
-        ],
-        time=_time(outcome.time_us),
-        labels=request.labels,
-        balances=[
-            wire.PartyBalance(
-                party=one.party,
-                currency=one.currency,
-                book=one.book,
-                available=one.available,
-                held=_within(one.held),
-            )
-            for one in outcome.balances
-        ],
+    return wire.Standing(
+        rank=place.rank, player_id=place.player_id, score=within(place.score), hands=place.hands
     )
 
 
@@ -161,18 +185,20 @@ def audit_to_wire(audit: Audit) -> wire.AuditLedgerResponse:
         accounts=audit.accounts,
         entries=audit.entries,
         settlements=audit.settlements,
-        sums={currency: _within(total) for currency, total in audit.sums.items()},
+        sums={currency: within(total) for currency, total in audit.sums.items()},
         findings=audit.findings,
-        held={currency: _within(total) for currency, total in audit.held.items()},
+        held={currency: within(total) for currency, total in audit.held.items()},
     )
 
 
-def _time(time_us: int) -> Timestamp:
-    time = Timestamp()
-    time.FromMicroseconds(time_us)
-    return time
-
-
-def _within(total: int) -> int:
-    """A sum of many amounts may not fit; the largest number that does is then near enough."""
-    return max(-_INT64, min(_INT64, total))
+def chain_to_wire(report: ChainReport) -> wire.VerifyLedgerResponse:
+    """To the wire."""
+    return wire.VerifyLedgerResponse(
+        intact=not report.finding,
+        operations=report.operations,
+        entries=report.postings,
+        head=report.head,
+        waiting=report.unchained,
+        finding=report.finding,
+        tampered_sequence=report.posting or 0,
+    )

@@ -3,12 +3,14 @@
 ::
 
     InvalidArgument     InvalidAmount, InvalidBook, DuplicateHold, TooManyPlayers, DuplicateParty,
-                        UnknownParty, SelfTransfer, PlayerRequired
+                        UnknownParty, SelfTransfer, DuplicateFee, PlayerRequired, InvalidTime,
+                        InvalidPeriod, InvalidCursor
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
-    FailedPrecondition  InsufficientBalance
-    OutOfRange          BalanceOutOfRange
-    AlreadyExists       RequestIdReused, SettlementKeyReused
+    FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken
+    OutOfRange          BalanceOutOfRange, TimeArchived
+    AlreadyExists       RequestIdReused, SettlementKeyReused, SettlementReversed
     PermissionDenied    NotYourWallet
+    Aborted             WalletContended
     Unavailable         WalletUnavailable
 
 The kit turns each into its status, with the reason, the field and the metadata.
@@ -19,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fangcheng_kit.errors import (
+    Aborted,
     AlreadyExists,
     FailedPrecondition,
     InvalidArgument,
@@ -87,6 +90,15 @@ class SelfTransfer(InvalidArgument):
         super().__init__("SELF_TRANSFER", "Payer and payee are the same.", field)
 
 
+class DuplicateFee(InvalidArgument):
+    """Two fees of one seat in the same currency and book."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(
+            "DUPLICATE_FEE", "The party has a fee in this currency and book already.", field
+        )
+
+
 class PlayerRequired(InvalidArgument):
     """A caller who is no player must name one."""
 
@@ -94,6 +106,31 @@ class PlayerRequired(InvalidArgument):
         super().__init__(
             "PLAYER_REQUIRED", "Only a player may leave the player out.", field="player_id"
         )
+
+
+class InvalidTime(InvalidArgument):
+    """A timestamp that is none."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__("INVALID_TIME", "This is no moment between the years 1 and 9999.", field)
+
+
+class InvalidPeriod(InvalidArgument):
+    """A period that the calendar does not have."""
+
+    def __init__(self, period: str) -> None:
+        super().__init__(
+            "INVALID_PERIOD",
+            f"There is no period {period}; such are 2026, 2026-01, 2026-W05 and 2026-01-31.",
+            "period",
+        )
+
+
+class InvalidCursor(InvalidArgument):
+    """A cursor that no stream of entries has told."""
+
+    def __init__(self, cursor: str) -> None:
+        super().__init__("INVALID_CURSOR", f"No stream told the cursor {cursor}.", "cursor")
 
 
 class UnknownWallet(NotFound):
@@ -137,12 +174,60 @@ class InsufficientBalance(FailedPrecondition):
         )
 
 
+class PlayerFrozen(FailedPrecondition):
+    """An operator has forbidden a player to stake. ``player_ids``: everybody of whom this holds."""
+
+    def __init__(self, player_ids: Sequence[str], field: str) -> None:
+        super().__init__(
+            "PLAYER_FROZEN",
+            f"May neither stake nor withdraw: {', '.join(player_ids)}.",
+            field,
+            {"player_ids": ",".join(player_ids)},
+        )
+
+
+class HoldNotOpen(FailedPrecondition):
+    """Holds were released, or their time is over. ``hold_ids``: all of them."""
+
+    def __init__(self, hold_ids: Sequence[str], field: str) -> None:
+        super().__init__(
+            "HOLD_NOT_OPEN",
+            f"Released or expired: {', '.join(hold_ids)}.",
+            field,
+            {"hold_ids": ",".join(hold_ids)},
+        )
+
+
+class HoldTaken(FailedPrecondition):
+    """Holds were handed over to another table. ``hold_ids``: all of them."""
+
+    def __init__(self, hold_ids: Sequence[str], field: str) -> None:
+        super().__init__(
+            "HOLD_TAKEN",
+            f"Another table has them: {', '.join(hold_ids)}.",
+            field,
+            {"hold_ids": ",".join(hold_ids)},
+        )
+
+
 class BalanceOutOfRange(OutOfRange):
     """An account would leave the range of amounts."""
 
     def __init__(self, account: str, least: int, most: int, field: str) -> None:
         super().__init__(
             "BALANCE_OUT_OF_RANGE", f"The account {account} stays within {least} and {most}.", field
+        )
+
+
+class TimeArchived(OutOfRange):
+    """What is asked for needs entries that were archived. ``first``: the first that is here."""
+
+    def __init__(self, first: int, field: str) -> None:
+        super().__init__(
+            "TIME_ARCHIVED",
+            f"Entries before {first} were archived.",
+            field,
+            {"first": str(first)},
         )
 
 
@@ -170,6 +255,18 @@ class SettlementKeyReused(AlreadyExists):
         )
 
 
+class SettlementReversed(AlreadyExists):
+    """The settlement was taken back before, with other words. ``differs``: the differing fields."""
+
+    def __init__(self, key: str, differs: Sequence[str]) -> None:
+        super().__init__(
+            "SETTLEMENT_REVERSED",
+            f"{key} was reversed before with another {', '.join(differs)}.",
+            "key",
+            {"differs": ",".join(differs)},
+        )
+
+
 class NotYourWallet(PermissionDenied):
     """A player asks for another player's wallet."""
 
@@ -184,3 +281,10 @@ class WalletUnavailable(Unavailable):
         super().__init__(
             "WALLET_UNAVAILABLE", "The ledger cannot be reached now; repeat the same call."
         )
+
+
+class WalletContended(Aborted):
+    """The database puts others first, however often it is tried; nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__("WALLET_CONTENDED", "Others were in the way; repeat the same call.")

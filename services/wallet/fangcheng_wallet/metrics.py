@@ -26,6 +26,11 @@ class WalletMetrics:
             ("outcome",),
             registry=registry,
         )
+        self._reversals = Counter(
+            "fangcheng_wallet_reversals_total",
+            "Settlements that were taken back.",
+            registry=registry,
+        )
         self._postings = Counter(
             "fangcheng_wallet_postings_total", "Postings that were committed.", registry=registry
         )
@@ -49,6 +54,11 @@ class WalletMetrics:
         self._open_holds = Gauge(
             "fangcheng_wallet_open_holds", "Holds that are not released.", registry=registry
         )
+        self._unchained = Gauge(
+            "fangcheng_wallet_unchained_operations",
+            "Operations that the hash chain has not reached yet.",
+            registry=registry,
+        )
         self._imbalance = Gauge(
             "fangcheng_wallet_ledger_imbalance",
             "Sum of all accounts of a currency; anything but 0 is a fault of ours.",
@@ -65,6 +75,10 @@ class WalletMetrics:
         """A settlement was answered."""
         self._settlements.labels(outcome).inc()
 
+    def reversed(self) -> None:
+        """A settlement was taken back."""
+        self._reversals.inc()
+
     def committed(self, commit: Commit) -> None:
         """A commit ended."""
         self._items.observe(commit.items)
@@ -76,5 +90,6 @@ class WalletMetrics:
     def saw(self, pulse: Pulse) -> None:
         """The ledger was looked at."""
         self._open_holds.set(pulse.open_holds)
+        self._unchained.set(pulse.unchained)
         for currency in self._currencies:
             self._imbalance.labels(currency).set(pulse.imbalance.get(currency, 0))

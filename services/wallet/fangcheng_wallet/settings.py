@@ -3,48 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from fangcheng_kit import Settings
-from fangcheng_wallet.ledger import DEFAULT_CURRENCIES, LARGEST, Currency
 
-
-class CurrencySetting(BaseModel):
-    """A currency as it is written in the settings; see ``ledger.Currency``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: Annotated[str, Field(min_length=1, max_length=64)]
-    books: bool = False
-    floor: Annotated[int, Field(ge=-LARGEST, le=0)] | None = 0
-    most: Annotated[int, Field(ge=1, le=LARGEST)] = LARGEST
-
-    def currency(self) -> Currency:
-        """The currency of the ledger."""
-        return Currency(self.id, self.books, self.floor, self.most)
-
-
-_DEFAULT = tuple(
-    CurrencySetting(id=one.id, books=one.books, floor=one.floor, most=one.most)
-    for one in DEFAULT_CURRENCIES
-)
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
 
 class WalletSettings(Settings):
     """See ``fangcheng_kit.settings.Settings`` for what all services have."""
 
-    database: Path = Field(
-        default=Path("wallet.db"), description="SQLite file of the ledger; made if missing."
-    )
-    currencies: tuple[CurrencySetting, ...] = Field(
-        default=_DEFAULT,
+    database: str = Field(
+        default="wallet.db",
         min_length=1,
+        repr=False,
         description=(
-            "JSON list of currencies: `id`, `books` (balances per book), `floor` (least balance of "
-            "a player, 0 or less, null for none) and `most` (largest amount)."
+            "The ledger: an SQLite file, made if missing, or the address of a PostgreSQL database, "
+            "`postgresql://user:password@host/name`."
         ),
+    )
+    currencies: Path | None = Field(
+        default=None,
+        description=(
+            "YAML or JSON file of the currencies; without it `silver` (never below 0) and `points` "
+            "(in books, no floor)."
+        ),
+    )
+    hold_seconds: int = Field(
+        default=86_400,
+        ge=1,
+        le=2_592_000,
+        description="How long a hold lives that was placed without a lifetime.",
+    )
+    calendar_offset_minutes: int = Field(
+        default=480,
+        ge=-840,
+        le=840,
+        description="Distance from UTC of the days, weeks and months of leaderboards.",
     )
     most_commit_items: int = Field(
         default=200, ge=1, le=10_000, description="How many calls one commit takes at most."
@@ -55,11 +51,19 @@ class WalletSettings(Settings):
         le=3_600,
         description="How often sums and holds are looked at for the metrics.",
     )
+    stream_pause_seconds: float = Field(
+        default=0.25,
+        gt=0,
+        le=60,
+        description="How long a stream of entries waits before it looks for new ones.",
+    )
 
-    @field_validator("currencies")
+    @field_validator("database", mode="before")
     @classmethod
-    def _distinct(cls, currencies: tuple[CurrencySetting, ...]) -> tuple[CurrencySetting, ...]:
-        ids = [currency.id for currency in currencies]
-        if len(set(ids)) < len(ids):
-            raise ValueError("a currency is listed twice")
-        return currencies
+    def _as_text(cls, database: object) -> object:
+        return str(database) if isinstance(database, Path) else database
+
+    @property
+    def is_postgres(self) -> bool:
+        """The database is a PostgreSQL server's, not a file."""
+        return self.database.startswith(POSTGRES_SCHEMES)

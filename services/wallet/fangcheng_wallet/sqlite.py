@@ -1,8 +1,8 @@
 """The ledger in a SQLite file: WAL, every commit synced, one writer that alone checkpoints.
 
-The writer is a thread. It takes everything that waits, up to a limit, into one transaction, each
-item under a savepoint of its own, and answers when the commit is on disk. Reads have connections of
-their own, which see the last commit.
+The writer is a thread. It takes everything that waits, up to a limit, into one transaction, and
+answers when the commit is on disk. Reads have connections of their own, which see the last commit.
+No other process may have the file open to write.
 """
 
 from __future__ import annotations
@@ -11,48 +11,40 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from heapq import merge
-from itertools import islice
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fangcheng_kit import Batcher
 from fangcheng_kit.batching import in_thread
-from fangcheng_wallet.audit import (
-    AccountRow,
-    Audit,
-    Findings,
-    HoldRow,
-    OperationRow,
-    PostingRow,
-    examine,
-)
-from fangcheng_wallet.canonical import loads
-from fangcheng_wallet.errors import UnknownSettlement, UnknownWallet, WalletUnavailable
+from fangcheng_kit.ids import new_id
+from fangcheng_wallet import sqlite_reads as reads
+from fangcheng_wallet.audit import Audit, Findings, examine
+from fangcheng_wallet.batch import Terms
+from fangcheng_wallet.boards import Board, Boards, board_key
+from fangcheng_wallet.chain import Link, extend, verify
+from fangcheng_wallet.desk import DAY_SECONDS, check_unit
+from fangcheng_wallet.errors import WalletUnavailable
+from fangcheng_wallet.keeper import keep
 from fangcheng_wallet.ledger import (
     DEFAULT_CURRENCIES,
-    LARGEST,
-    AccountKey,
     Balance,
     Command,
     Currency,
-    Deposit,
     Done,
-    Entry,
     Hold,
-    Kind,
-    PlaceHolds,
-    ReleaseHolds,
-    Settle,
-    Settled,
+    Leaderboard,
+    LeaderboardQuery,
+    Player,
     Settlement,
-    Withdraw,
+    StatementQuery,
+    StreamedEntry,
 )
-from fangcheng_wallet.sqlite_writer import BUSY_MS, Journal, OpenWallet, now_us
-from fangcheng_wallet.store import OnCommit, Page, Pulse
+from fangcheng_wallet.sqlite_writer import Journal, now_us
+from fangcheng_wallet.store import ChainReport, OnCommit, Page, Pulse
+from fangcheng_wallet.verbs import Verbs
 
 _READERS = 2
 _log = logging.getLogger(__name__)
@@ -66,175 +58,158 @@ async def open_sqlite(
     currencies: Sequence[Currency] = DEFAULT_CURRENCIES,
     *,
     most_items: int = 200,
+    hold_seconds: int = DAY_SECONDS,
     clock: Callable[[], int] = now_us,
     on_commit: OnCommit = lambda commit: None,
 ) -> AsyncIterator[SqliteStore]:
     """Open a ledger file, made where there is none; ``BadDatabase`` where it is of another kind.
 
-    ``most_items``: of one commit. ``clock``: microseconds since 1970.
+    ``most_items``: of one commit. ``hold_seconds``: how long a hold lives that is placed without a
+    lifetime. ``clock``: microseconds since 1970.
     """
     writer = ThreadPoolExecutor(1, thread_name_prefix="wallet-writer")
     loop = asyncio.get_running_loop()
+    terms = Terms({currency.id: currency for currency in currencies}, hold_seconds, new_id)
     try:
-        journal = await loop.run_in_executor(writer, Journal, path, currencies, clock, on_commit)
+        journal = await loop.run_in_executor(writer, Journal, path, terms, clock, on_commit)
     except BaseException:
         writer.shutdown(wait=False)
         raise
-    store = SqliteStore(path, journal, writer, most_items)
+    store = SqliteStore(path, journal, writer, most_items, terms, clock)
+    keeping = asyncio.create_task(keep(store))
     try:
         yield store
     finally:
+        keeping.cancel()
+        await asyncio.wait([keeping])
         await asyncio.shield(store.close())
 
 
-class SqliteStore:
+class SqliteStore(Verbs):
     """A ``Store`` in a SQLite file. Made by ``open_sqlite``."""
 
     def __init__(
-        self, path: Path, journal: Journal, writer: ThreadPoolExecutor, most_items: int
+        self,
+        path: Path,
+        journal: Journal,
+        writer: ThreadPoolExecutor,
+        most_items: int,
+        terms: Terms,
+        clock: Callable[[], int],
     ) -> None:
         self._path = path
         self._journal = journal
         self._writer = writer
-        self._batcher: Batcher[Command | OpenWallet, Any] = Batcher(
+        self._currencies = terms.currencies
+        self._clock = clock
+        self._batcher: Batcher[Command[Any] | Sequence[Link], Any] = Batcher(
             in_thread(journal.commit, writer), most_items=most_items
         )
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="wallet-reader")
         self._local = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
+        self._boards = Boards()
         self._closed = False
 
-    async def open_wallet(self, player_id: str) -> bool:
-        """Open a wallet; whether this call did, not an earlier one."""
-        created: bool = await self._batcher.submit(OpenWallet(player_id))
-        return created
-
-    async def deposit(self, command: Deposit) -> Done[Entry]:
-        """See ``core.deposit``."""
-        done: Done[Entry] = await self._batcher.submit(command)
+    async def do(self, command: Command[Any]) -> Done[Any]:
+        """Have a command done; the answer of its decision."""
+        done: Done[Any] = await self._batcher.submit(command)
         return done
-
-    async def withdraw(self, command: Withdraw) -> Done[Entry]:
-        """See ``core.withdraw``."""
-        done: Done[Entry] = await self._batcher.submit(command)
-        return done
-
-    async def place_holds(self, command: PlaceHolds) -> Done[tuple[Hold, ...]]:
-        """See ``core.place_holds``."""
-        done: Done[tuple[Hold, ...]] = await self._batcher.submit(command)
-        return done
-
-    async def release_holds(self, command: ReleaseHolds) -> tuple[Hold, ...]:
-        """See ``core.release_holds``."""
-        done: Done[tuple[Hold, ...]] = await self._batcher.submit(command)
-        return done.answer
-
-    async def settle(self, command: Settle) -> Done[Settlement]:
-        """See ``core.settle``."""
-        done: Done[Settled] = await self._batcher.submit(command)
-        return Done(Settlement(command, done.answer), done.replayed)
 
     async def settlement(self, key: str) -> Settlement:
-        """What was settled under a key; ``UnknownSettlement``."""
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.settlement(db, key))
 
-        def read(db: sqlite3.Connection) -> Settlement:
-            row = db.execute(
-                "SELECT body, answer FROM operations WHERE key = ? AND verb = 'settle'", (key,)
-            ).fetchone()
-            if row is None:
-                raise UnknownSettlement(key)
-            return Settlement(loads(row[0], Settle), loads(row[1], Settled))
+    async def holds(self, hold_ids: Sequence[str]) -> Sequence[Hold]:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.holds(db, hold_ids))
 
-        return await self._read(read)
+    async def open_holds(self, player_id: str) -> Sequence[Hold]:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.open_holds(db, player_id))
 
-    async def balances(self, player_id: str) -> Sequence[Balance]:
-        """All of a player's balances, by currency and book; ``UnknownWallet``."""
+    async def player(self, player_id: str) -> Player:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.wallet(db, player_id))
 
-        def read(db: sqlite3.Connection) -> Sequence[Balance]:
-            _require_wallet(db, player_id)
-            held: dict[tuple[str, str], int] = {}
-            for currency, book, balance in db.execute(
-                "SELECT currency, book, balance FROM holds JOIN accounts ON accounts.id = account"
-                " WHERE player_id = ? AND released_by IS NULL",
-                (player_id,),
-            ):
-                held[currency, book] = held.get((currency, book), 0) + balance
-            return [
-                Balance(currency, book, balance, held.get((currency, book), 0))
-                for currency, book, balance in db.execute(
-                    "SELECT currency, book, balance FROM accounts"
-                    " WHERE owner = ? AND kind = 'player' ORDER BY currency, book",
-                    (player_id,),
-                )
-            ]
+    async def balances(self, player_id: str, at_us: int | None = None) -> Sequence[Balance]:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.balances(db, player_id, at_us))
 
-        return await self._read(read)
+    async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.entries(db, query, before, limit))
 
-    async def entries(
-        self, player_id: str, currency: str | None, before: int | None, limit: int
-    ) -> Page:
-        """At most ``limit`` entries of a player, newest first; ``UnknownWallet``."""
+    async def stream(self, after: int, limit: int) -> Sequence[StreamedEntry]:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.stream(db, after, limit))
 
-        def read(db: sqlite3.Connection) -> Page:
-            _require_wallet(db, player_id)
-            accounts = db.execute(
-                "SELECT id, currency, book FROM accounts WHERE owner = ? AND kind = 'player'"
-                " AND currency = COALESCE(?, currency)",
-                (player_id, currency),
-            ).fetchall()
-            rows = list(
-                islice(
-                    merge(
-                        *(
-                            _newest(db, number, unit, before, limit + 1)
-                            for number, *unit in accounts
-                        ),
-                        key=lambda row: row[0],
-                        reverse=True,
-                    ),
-                    limit + 1,
-                )
-            )
-            shown = [entry for _, entry in rows[:limit]]
-            return Page(shown, rows[limit - 1][0] if len(rows) > limit else None)
+    async def leaderboard(self, query: LeaderboardQuery) -> Leaderboard:
+        """See ``store.Store``."""
+        check_unit(query.currency, query.book, self._currencies, "")
+
+        def read(db: sqlite3.Connection) -> Leaderboard:
+            last, time_us = reads.last_operation(db)
+            horizon = last if query.horizon is None else min(query.horizon, last)
+            key = board_key(query, horizon)
+            board = self._boards.get(key)
+            if board is None:
+                board = Board(reads.scores(db, query, horizon))
+                self._boards.keep(key, board)
+            closed = query.until_us is not None and time_us >= query.until_us
+            return board.show(query, horizon, closed=closed)
 
         return await self._read(read)
 
     async def audit(self) -> Audit:
-        """Recompute everything from the postings; a damaged file is a finding, no error."""
+        """See ``store.Store``."""
 
         def read() -> Audit:
             findings = Findings()
             try:
-                db = _connect_reader(self._path)
-                try:
+                with closing(reads.connect_reader(self._path)) as db:
                     db.execute("BEGIN")
                     for (problem,) in db.execute("PRAGMA integrity_check(20)"):
                         if problem != "ok":
                             findings.add(f"The database file is damaged: {problem}.")
-                    return examine(_Records(db), findings)
-                finally:
-                    db.close()
+                    return examine(reads.Records(db), findings)
             except sqlite3.DatabaseError as error:
                 findings.add(f"The database file cannot be read to its end: {error}.")
                 return Audit(findings=findings.sentences())
 
         return await asyncio.to_thread(read)
 
+    async def verify(self, operations: int = 0, head: str = "") -> ChainReport:
+        """See ``store.Store``."""
+        noted = (operations, bytes.fromhex(head)) if operations else None
+
+        def read() -> ChainReport:
+            with closing(reads.connect_reader(self._path)) as db:
+                db.execute("BEGIN")
+                waiting = reads.last_operation(db)[0] - reads.last_link(db)[0]
+                return verify(reads.linked(db), noted=noted, unchained=waiting)
+
+        try:
+            return await asyncio.to_thread(read)
+        except sqlite3.Error as error:
+            _log.error("the ledger cannot be read: %s", error)
+            raise WalletUnavailable from error
+
     async def pulse(self) -> Pulse:
-        """Look at sums and holds."""
+        """See ``store.Store``."""
+        return await self._read(reads.pulse)
 
-        def read(db: sqlite3.Connection) -> Pulse:
-            # Halves of the numbers are summed: whole ones could overflow 64 bits.
-            sums = db.execute(
-                "SELECT currency, SUM(balance >> 26), SUM(balance & 0x3ffffff) FROM accounts"
-                " GROUP BY currency"
-            )
-            imbalance = {currency: (high << 26) + low for currency, high, low in sums}
-            (count,) = db.execute("SELECT COUNT(*) FROM holds WHERE released_by IS NULL").fetchone()
-            return Pulse(imbalance, count)
+    async def due_holds(self, limit: int) -> Sequence[str]:
+        """See ``keeper.Kept``."""
+        return await self._read(lambda db: reads.due_holds(db, self._clock(), limit))
 
-        return await self._read(read)
+    async def link(self, limit: int) -> int:
+        """See ``keeper.Kept``."""
+        head, operations = await self._read(lambda db: reads.unlinked(db, limit))
+        if operations:
+            links = await asyncio.to_thread(extend, head, operations)
+            await self._batcher.submit(links)
+        return len(operations)
 
     async def close(self) -> None:
         """Finish what waits, and let the file go."""
@@ -253,7 +228,7 @@ class SqliteStore:
         def run() -> T:
             db: sqlite3.Connection | None = getattr(self._local, "db", None)
             if db is None:
-                db = self._local.db = _connect_reader(self._path)
+                db = self._local.db = reads.connect_reader(self._path)
                 self._open_readers.append(db)
             db.execute("BEGIN")  # one snapshot for all that is read
             try:
@@ -266,75 +241,3 @@ class SqliteStore:
         except sqlite3.Error as error:
             _log.error("the ledger cannot be read: %s", error)
             raise WalletUnavailable from error
-
-
-class _Records:
-    """Everything in the file, for the audit."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def accounts(self) -> Iterable[AccountRow]:
-        for number, kind, owner, currency, book, *rest in self._db.execute(
-            "SELECT id, kind, owner, currency, book, floor, balance, version FROM accounts"
-        ):
-            yield AccountRow(number, AccountKey(Kind(kind), owner, currency, book), *rest)
-
-    def postings(self) -> Iterable[PostingRow]:
-        return map(
-            PostingRow._make,
-            self._db.execute(
-                "SELECT id, account, version, operation, amount, balance_after FROM postings"
-                " ORDER BY id"
-            ),
-        )
-
-    def operations(self) -> Iterable[OperationRow]:
-        return map(
-            OperationRow._make,
-            self._db.execute(
-                "SELECT id, verb, key, time_us, body, answer, first_posting, last_posting"
-                " FROM operations ORDER BY id"
-            ),
-        )
-
-    def holds(self) -> Iterable[HoldRow]:
-        return map(
-            HoldRow._make,
-            self._db.execute(
-                "SELECT hold_id, account, player_id, amount, placed_by, released_by FROM holds"
-            ),
-        )
-
-
-def _require_wallet(db: sqlite3.Connection, player_id: str) -> None:
-    found = db.execute("SELECT 1 FROM wallets WHERE player_id = ?", (player_id,)).fetchone()
-    if found is None:
-        raise UnknownWallet(player_id, "player_id")
-
-
-def _newest(
-    db: sqlite3.Connection, account: int, unit: list[str], before: int | None, limit: int
-) -> Iterable[tuple[int, Entry]]:
-    """The last entries of one account with their rows' numbers, newest first."""
-    rows = db.execute(
-        "SELECT postings.id, version, amount, balance_after, reason, reference, memo, time_us"
-        " FROM postings JOIN operations ON operations.id = operation"
-        " WHERE account = ? AND postings.id < ? ORDER BY postings.id DESC LIMIT ?",
-        (account, LARGEST if before is None else before, limit),
-    )
-    for number, version, *rest in rows.fetchall():
-        yield number, Entry(version, unit[0], unit[1], *rest)
-
-
-def _connect_reader(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro",
-        uri=True,
-        timeout=BUSY_MS / 1_000,
-        isolation_level=None,
-        check_same_thread=False,  # closed by another thread than the one that reads
-    )
-    db.execute("PRAGMA query_only = ON")
-    db.execute("PRAGMA wal_autocheckpoint = 0")
-    return db

@@ -1,51 +1,61 @@
-"""The one writer of a SQLite ledger: many items in one transaction, each with its own savepoint."""
+"""The one writer of a SQLite ledger: what waits is decided together and written in one commit."""
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.resources import files
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from fangcheng_kit.ids import new_id
-from fangcheng_wallet import core
-from fangcheng_wallet.canonical import differences, dumps, loads
-from fangcheng_wallet.core import Desk
-from fangcheng_wallet.errors import RequestIdReused, SettlementKeyReused, WalletUnavailable
+import msgspec
+
+from fangcheng_wallet import core, migrations
+from fangcheng_wallet.batch import (
+    Batch,
+    Head,
+    Kept,
+    Ledger,
+    Step,
+    Terms,
+    accounts_of,
+    decide_all,
+    names_of,
+)
+from fangcheng_wallet.chain import Link
+from fangcheng_wallet.desk import bounds
+from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.ledger import (
     Account,
     AccountKey,
     Command,
-    Currency,
-    Decision,
-    Deposit,
     Done,
-    Entry,
     Hold,
+    HoldState,
     Kind,
-    PlaceHolds,
-    ReleaseHolds,
-    Settle,
-    Settled,
-    Withdraw,
+    Player,
 )
-from fangcheng_wallet.store import Commit, OnCommit
+from fangcheng_wallet.store import BadDatabase, Commit, OnCommit
 
-SCHEMA_VERSION = 1
-OLDEST_SQLITE = (3, 37, 0)
-"""The first with STRICT tables."""
+OLDEST_SQLITE = (3, 38, 0)
+"""The first with STRICT tables and with JSON built in."""
 
 BUSY_MS = 5_000
 """How long a connection waits for a lock that another one has."""
 
+HOLDS = (
+    "SELECT hold_id, holds.player_id, currency, book, amount, balance, state, table_id,"
+    " expires_at_us, given_back FROM holds JOIN accounts ON accounts.id = account"
+)
+
+_AMONG = " WHERE hold_id IN (SELECT value FROM json_each(?))"
+
+_encode = msgspec.json.Encoder(order="sorted").encode
 _log = logging.getLogger(__name__)
-
-
-class BadDatabase(Exception):
-    """The file cannot be used as a ledger; the message says why."""
 
 
 def now_us() -> int:
@@ -53,164 +63,225 @@ def now_us() -> int:
     return time.time_ns() // 1_000
 
 
-class OpenWallet(str):
-    """The player whose wallet is to be opened."""
-
-    __slots__ = ()
-
-
 class Journal:
     """The writer: whoever uses it uses it from one thread."""
 
     def __init__(
-        self,
-        path: Path,
-        currencies: Sequence[Currency],
-        clock: Callable[[], int],
-        on_commit: OnCommit,
+        self, path: Path, terms: Terms, clock: Callable[[], int], on_commit: OnCommit
     ) -> None:
-        self._db = _connect_writer(path)
-        self._currencies = {currency.id: currency for currency in currencies}
+        self._lock = _lock(path)
+        self._terms = terms
         self._clock = clock
         self._on_commit = on_commit
         try:
-            _prepare(self._db)
-            self._follow_floors()
+            self._db = _connect_writer(path)
+            try:
+                _prepare(self._db, path)
+                self._follow_floors()
+                self._numbers: dict[AccountKey, int] = {}
+                self._recall()
+            except BaseException:
+                self._db.close()
+                raise
         except BaseException:
-            self._db.close()
+            os.close(self._lock)
             raise
-        row = self._db.execute("SELECT time_us FROM operations ORDER BY id DESC LIMIT 1").fetchone()
-        self._last_us: int = row[0] if row else 0
 
     def close(self) -> None:
         """Close the file; SQLite moves what is in the WAL into it."""
         self._db.close()
+        os.close(self._lock)
 
-    def commit(self, items: Sequence[Command | OpenWallet]) -> Sequence[Any]:
-        """Do items in order in one transaction; an answer or an error for each."""
+    def commit(self, items: Sequence[Command[Any] | Sequence[Link]]) -> Sequence[Any]:
+        """Do items in order in one transaction; an answer or an error for each.
+
+        Links of the chain are no commands, and are answered with ``None``.
+        """
+        links = [item for item in items if not isinstance(item, Command)]
+        commands = [item for item in items if isinstance(item, Command)]
+        outcomes = iter(self._commit(commands, links))
+        return [next(outcomes) if isinstance(item, Command) else None for item in items]
+
+    def _commit(
+        self, commands: Sequence[Command[Any]], links: Sequence[Sequence[Link]]
+    ) -> Sequence[Done[Any] | Exception]:
         began = time.perf_counter()
-        postings = 0
-        results: list[Any] = []
+        postings, failed = 0, False
+        outcomes: Sequence[Done[Any] | Exception]
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            for item in items:
-                result, count = self._alone(item)
-                results.append(result)
-                postings += count
+            batch = self._decide(commands)
+            self._write(batch.steps)
+            for link in links:
+                self._db.executemany("INSERT INTO links VALUES (?, ?, ?)", link)
             self._db.execute("COMMIT")
-            failed = False
-        except sqlite3.Error as error:
-            _log.error("a commit failed: %s", error)
-            failed, postings = True, 0
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            results = [WalletUnavailable() for _ in items]
-        self._on_commit(Commit(len(items), postings, time.perf_counter() - began, failed))
-        return results
-
-    def _alone(self, item: Command | OpenWallet) -> tuple[Any, int]:
-        """Do one item so that its failure takes back nothing but its own."""
-        self._db.execute("SAVEPOINT item")
-        try:
-            if isinstance(item, OpenWallet):
-                result: tuple[Any, int] = (self._open_wallet(item), 0)
-            else:
-                result = self._do(item)
-        except sqlite3.OperationalError:
-            raise  # a full disk and the like: nothing of the batch can be trusted
+            outcomes, postings, self._head = batch.outcomes, batch.postings, batch.head
         except Exception as error:
-            self._db.execute("ROLLBACK TO item")
-            result = (error, 0)
-        self._db.execute("RELEASE item")
-        return result
+            self._roll_back()
+            if len(commands) > 1 and isinstance(error, sqlite3.IntegrityError):
+                # The database refuses what a decision allowed. The others must not suffer from it.
+                _log.error("one of %s items is refused by the database: %s", len(commands), error)
+                return [self._commit([command], ())[0] for command in commands]
+            _log.error("a commit failed: %s", error)
+            if not isinstance(error, sqlite3.Error):
+                raise
+            failed = True
+            outcomes = [WalletUnavailable() for _ in commands]
+        if commands:
+            seconds = time.perf_counter() - began
+            self._on_commit(Commit(len(commands), postings, seconds, failed))
+        return outcomes
 
-    def _open_wallet(self, player_id: str) -> bool:
-        cursor = self._db.execute(
-            "INSERT INTO wallets VALUES (?, ?) ON CONFLICT DO NOTHING",
-            (str(player_id), self._time_us()),
-        )
-        return cursor.rowcount == 1
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self._recall()
 
-    def _do(self, command: Command) -> tuple[Done[Any], int]:
-        verb, key, answer_type = _identity(command)
-        first = self._replay(verb, key, command, answer_type)
-        if first is not None:
-            return Done(first, replayed=True), 0
-        ledger = _Ledger(self._db)
-        desk = Desk(ledger, self._currencies, self._time_us())
-        decision = core.decide(command, desk, new_id)
-        if decision.postings or decision.released or key is not None:
-            self._write(verb, key, command, decision, ledger, desk)
-        return Done(decision.answer, replayed=False), len(decision.postings)
-
-    def _replay(self, verb: str, key: str | None, command: Command, answer_type: Any) -> Any:
-        """The first answer under this key; ``None`` if there is none yet."""
-        if key is None:
-            return None
+    def _recall(self) -> None:
+        """Forget what a commit that failed may have left in memory."""
+        self._numbers.clear()
+        (self._last_account,) = self._db.execute(
+            "SELECT COALESCE(MAX(id), 0) FROM accounts"
+        ).fetchone()
         row = self._db.execute(
-            "SELECT body, answer FROM operations WHERE key = ? AND verb = ?", (key, verb)
+            "SELECT id, last_posting, time_us FROM operations ORDER BY id DESC LIMIT 1"
         ).fetchone()
-        if row is None:
-            return None
-        body, answer = row
-        if body != dumps(command):
-            differs = differences(loads(body, type(command)), command)
-            if differs:
-                reused = SettlementKeyReused if verb == "settle" else RequestIdReused
-                raise reused(key, differs)
-        return loads(answer, answer_type)
+        self._head = Head(*row) if row else Head()
 
-    def _write(
-        self,
-        verb: str,
-        key: str | None,
-        command: Command,
-        decision: Decision[Any],
-        ledger: _Ledger,
-        desk: Desk,
-    ) -> None:
-        (last_operation,) = self._db.execute(
-            "SELECT COALESCE(MAX(id), 0) FROM operations"
-        ).fetchone()
-        (last_posting,) = self._db.execute("SELECT COALESCE(MAX(id), 0) FROM postings").fetchone()
-        operation = last_operation + 1
-        for number, one in enumerate(decision.postings, last_posting + 1):
-            account = ledger.number(one.account, desk.bounds(one.account)[0])
-            self._db.execute(
-                "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    def _decide(self, commands: Sequence[Command[Any]]) -> Batch:
+        ledger = Ledger()
+        self._read_names(ledger, names_of(commands))
+        self._read_accounts(ledger, accounts_of(commands, ledger))
+        time_us = max(self._head.time_us, self._clock())
+        return decide_all(commands, ledger, self._head, self._terms, time_us)
+
+    def _read_names(self, ledger: Ledger, names: core.Names) -> None:
+        if names.holds:
+            for row in self._db.execute(
+                HOLDS + _AMONG,
+                (_encode(names.holds).decode(),),
+            ):
+                ledger.holds[row[0]] = hold(row)
+        # Whoever has a hold may be asked to put more into it.
+        players = names.players | {one.player_id for one in ledger.holds.values()}
+        for row in self._db.execute(
+            "SELECT player_id, frozen, reason, case_id, changed_us FROM json_each(?) AS one"
+            " CROSS JOIN players ON player_id = one.value",
+            (_encode(players).decode(),),
+        ):
+            ledger.players[row[0]] = player(row)
+        for verb, key, body, answer in self._db.execute(
+            "SELECT verb, kept.key, body, answer FROM json_each(?) AS one"
+            " CROSS JOIN operations AS kept ON kept.key = json_extract(one.value, '$[1]')"
+            " AND verb = json_extract(one.value, '$[0]')",
+            (_encode(names.operations).decode(),),
+        ):
+            ledger.operations[verb, key] = Kept(body, answer)
+
+    def _read_accounts(self, ledger: Ledger, keys: Iterable[AccountKey]) -> None:
+        self._numbers.clear()
+        for key in keys:
+            row = self._db.execute(
+                "SELECT id, balance, version FROM accounts"
+                " WHERE owner = ? AND kind = ? AND currency = ? AND book = ?",
+                (key.owner, key.kind.value, key.currency, key.book),
+            ).fetchone()
+            if row is None:
+                ledger.accounts[key] = Account()
+            else:
+                self._numbers[key] = row[0]
+                ledger.accounts[key] = Account(row[1], row[2])
+
+    def _write(self, steps: Iterable[Step]) -> None:
+        # An operation seals the postings before it, so each is written before the next begins.
+        for step in steps:
+            if step.opened is not None:
+                self._db.execute(
+                    "INSERT INTO players (player_id, opened_us) VALUES (?, ?)",
+                    (step.opened, self._clock()),
+                )
+            if step.operation is not None:
+                self._write_operation(step)
+
+    def _write_operation(self, step: Step) -> None:
+        one = step.operation
+        assert one is not None  # noqa: S101  # checked by the caller
+        players = {hold.account: hold.player_id for hold in step.placed}
+        self._db.executemany(
+            "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
                 (
-                    *(number, account, one.version, operation, one.amount, one.balance_after),
-                    *(one.reason, one.reference, one.memo),
-                ),
-            )
+                    number,
+                    self._number(posting.account, players),
+                    posting.version,
+                    one.number,
+                    posting.amount,
+                    posting.balance_after,
+                    posting.reason,
+                    posting.reference,
+                    posting.memo,
+                    one.time_us,
+                )
+                for number, posting in enumerate(step.postings, one.first_posting)
+            ],
+        )
+        labels = _encode(one.labels).decode() if one.labels else None
         self._db.execute(
-            "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *(operation, verb, key, desk.time_us, dumps(command), dumps(decision.answer)),
-                *(last_posting + 1, last_posting + len(decision.postings)),
+                *(one.number, one.verb, one.key, one.time_us, one.body, one.answer),
+                *(one.first_posting, one.last_posting, labels),
             ),
         )
-        for hold in decision.placed:
+        for hold in step.placed:
             self._db.execute(
-                "INSERT INTO holds VALUES (?, ?, ?, ?, ?, NULL)",
+                "INSERT INTO holds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(hold.hold_id, ledger.number(hold.account, 0), hold.player_id, hold.amount),
-                    operation,
+                    *(hold.hold_id, self._numbers[hold.account], hold.player_id, hold.amount),
+                    *(hold.state.value, hold.table_id, hold.expires_at_us, hold.given_back),
+                    *(one.number, one.number),
                 ),
             )
-        for hold_id in decision.released:
+        for hold in step.changed:
             self._db.execute(
-                "UPDATE holds SET released_by = ? WHERE hold_id = ?", (operation, hold_id)
+                "UPDATE holds SET amount = ?, state = ?, table_id = ?, expires_at_us = ?,"
+                " given_back = ?, changed_by = ? WHERE hold_id = ?",
+                (
+                    *(hold.amount, hold.state.value, hold.table_id, hold.expires_at_us),
+                    *(hold.given_back, one.number, hold.hold_id),
+                ),
+            )
+        if step.player is not None:
+            self._db.execute(
+                "UPDATE players SET frozen = ?, reason = ?, case_id = ?, changed_us = ?"
+                " WHERE player_id = ?",
+                (
+                    *(step.player.frozen, step.player.reason, step.player.case_id),
+                    *(step.player.time_us, step.player.player_id),
+                ),
             )
 
-    def _time_us(self) -> int:
-        self._last_us = max(self._last_us, self._clock())
-        return self._last_us
+    def _number(self, key: AccountKey, players: Mapping[AccountKey, str]) -> int:
+        """The row of an account; it is made where there is none."""
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._last_account = self._last_account + 1
+            self._db.execute(
+                "INSERT INTO accounts (id, kind, owner, player_id, currency, book, floor)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    *(number, key.kind.value, key.owner, players.get(key, key.owner)),
+                    *(key.currency, key.book, bounds(key, self._terms.currencies)[0]),
+                ),
+            )
+            self._numbers[key] = number
+        return number
 
     def _follow_floors(self) -> None:
         """Put the configured floors on accounts that were opened under others."""
-        for currency in self._currencies.values():
-            floor = core.bounds(AccountKey(Kind.PLAYER, "", currency.id, ""), self._currencies)[0]
+        for currency in self._terms.currencies.values():
+            key = AccountKey(Kind.PLAYER, "", currency.id, "")
+            floor = bounds(key, self._terms.currencies)[0]
             try:
                 self._db.execute(
                     "UPDATE accounts SET floor = :floor"
@@ -223,82 +294,45 @@ class Journal:
                 ) from None
 
 
-class _Ledger:
-    """The ledger as one item of a transaction sees it: a ``core.View``."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._numbers: dict[AccountKey, int] = {}
-
-    def has_wallet(self, player_id: str) -> bool:
-        row = self._db.execute("SELECT 1 FROM wallets WHERE player_id = ?", (player_id,))
-        return row.fetchone() is not None
-
-    def account(self, key: AccountKey) -> Account:
-        row = self._db.execute(
-            "SELECT id, balance, version FROM accounts"
-            " WHERE owner = ? AND kind = ? AND currency = ? AND book = ?",
-            (key.owner, key.kind.value, key.currency, key.book),
-        ).fetchone()
-        if row is None:
-            return Account()
-        self._numbers[key] = row[0]
-        return Account(row[1], row[2])
-
-    def hold(self, hold_id: str) -> Hold | None:
-        row = self._db.execute(
-            "SELECT player_id, currency, book, amount, balance, released_by IS NOT NULL"
-            " FROM holds JOIN accounts ON accounts.id = account WHERE hold_id = ?",
-            (hold_id,),
-        ).fetchone()
-        if row is None:
-            return None
-        player_id, currency, book, amount, remaining, released = row
-        return Hold(hold_id, player_id, currency, book, amount, remaining, bool(released))
-
-    def number(self, key: AccountKey, floor: int) -> int:
-        """The row of an account that was read here; it is made where there is none."""
-        number = self._numbers.get(key)
-        if number is None:
-            cursor = self._db.execute(
-                "INSERT INTO accounts (kind, owner, currency, book, floor) VALUES (?, ?, ?, ?, ?)",
-                (key.kind.value, key.owner, key.currency, key.book, floor),
-            )
-            number = cursor.lastrowid
-            assert number is not None  # noqa: S101  # an INSERT that succeeded has one
-            self._numbers[key] = number
-        return number
+def player(row: Sequence[Any]) -> Player:
+    """A player from a row of ``players``."""
+    player_id, frozen, reason, case_id, changed_us = row
+    return Player(player_id, bool(frozen), reason, case_id, changed_us)
 
 
-def _identity(command: Command) -> tuple[str, str | None, Any]:
-    """A command's verb, the key that it is done once for, and the type of its answer."""
-    match command:
-        case Deposit():
-            return "deposit", command.request_id, Entry
-        case Withdraw():
-            return "withdraw", command.request_id, Entry
-        case PlaceHolds():
-            return "place_holds", command.request_id, tuple[Hold, ...]
-        case ReleaseHolds():
-            return "release_holds", None, tuple[Hold, ...]
-        case Settle():
-            return "settle", command.key, Settled
+def hold(row: Sequence[Any]) -> Hold:
+    """A hold from a row of ``HOLDS``."""
+    (hold_id, player_id, currency, book, amount, remaining, state, *rest) = row
+    return Hold(hold_id, player_id, currency, book, amount, remaining, HoldState(state), *rest)
+
+
+def _lock(path: Path) -> int:
+    """Keep other processes off the file for as long as the lock's descriptor is open."""
+    try:
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise BadDatabase(f"{path} cannot be opened: {error}") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise BadDatabase("another process has the ledger open") from None
+    return lock
 
 
 def _connect_writer(path: Path) -> sqlite3.Connection:
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
-        raise BadDatabase(f"SQLite {sqlite3.sqlite_version} has no STRICT tables; 3.37 has")
+        raise BadDatabase(f"SQLite {sqlite3.sqlite_version} is too old; 3.38 will do")
     try:
-        db = sqlite3.connect(
+        return sqlite3.connect(
             path, timeout=BUSY_MS / 1_000, isolation_level=None, cached_statements=256
         )
     except sqlite3.Error as error:
         raise BadDatabase(f"{path} cannot be opened: {error}") from None
-    return db
 
 
-def _prepare(db: sqlite3.Connection) -> None:
-    """Set the writer's connection up, check that it took it, and make tables if there are none."""
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    """Set the writer's connection up, check that it took it, and bring the tables up to date."""
     wanted: Mapping[str, Any] = {
         "journal_mode": "wal",
         "synchronous": 2,  # FULL
@@ -311,28 +345,32 @@ def _prepare(db: sqlite3.Connection) -> None:
             (got,) = db.execute(f"PRAGMA {name}").fetchone()
             if got != value:
                 raise BadDatabase(f"the database has {name} {got}; the ledger needs {value}")
-        db.execute("BEGIN IMMEDIATE")
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        (tables,) = db.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
-        if version == 0 and tables == 0:
-            schema = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-            for statement in _statements(schema):
-                db.execute(statement)
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        elif version != SCHEMA_VERSION:
-            raise BadDatabase(
-                f"the database has schema {version}; this version reads {SCHEMA_VERSION}"
-            )
-        db.execute("COMMIT")
+        if migrations.check(_revision(db)):
+            _upgrade(path)
     except sqlite3.Error as error:
         raise BadDatabase(f"the database cannot be used: {error}") from None
 
 
-def _statements(script: str) -> Iterable[str]:
-    """The statements of a script: ``executescript`` would commit before it."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+def _revision(db: sqlite3.Connection) -> str | None:
+    """The revision of the tables; ``None`` where there are none."""
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if "alembic_version" not in tables:
+        if tables:
+            raise BadDatabase("the database has other tables than a ledger's")
+        return None
+    row = db.execute("SELECT version_num FROM alembic_version").fetchone()
+    return None if row is None else str(row[0])
+
+
+def _upgrade(path: Path, revision: str = migrations.HEAD) -> None:
+    import sqlalchemy
+
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as db:
+        engine = sqlalchemy.create_engine(
+            "sqlite://", creator=lambda: db, poolclass=sqlalchemy.StaticPool
+        )
+        with engine.connect() as connection:
+            db.execute("BEGIN IMMEDIATE")
+            migrations.upgrade(connection, revision)
+            if db.in_transaction:
+                db.execute("COMMIT")

@@ -1,5 +1,5 @@
-"""What a storage of the ledger promises. ``sqlite`` keeps it; ``tests/wallet/test_store.py`` holds
-every storage to it.
+"""What a storage of the ledger promises. ``sqlite`` and ``postgres`` keep it;
+``tests/wallet/test_store*.py`` hold every storage to it.
 
 - A verb is done as a whole or not at all, and answered once it is on disk for good. Whoever waits
   may be cancelled or die: the verb is then done all the same, or not at all.
@@ -7,12 +7,15 @@ every storage to it.
   that is refused is refused alone, with an error of ``errors``, and leaves nothing behind.
 - A request id, per verb, and a settlement's key are good for one body, ever. The same again answers
   the first answer with ``replayed``; another body is refused with the fields that differ. A refused
-  verb does not use its id up.
+  verb does not use its id up: what is wrong with the request itself is refused the same way for
+  ever, whatever else is refused may pass later.
 - Postings and operations are only ever added. An account's postings count 1, 2, 3, … without a gap,
   each with the balance after it; no balance leaves its bounds at any of them; those of an operation
   add up to zero per currency and book. The database itself refuses anything else.
 - Times never go back.
+- A hold whose time is over is given back by the storage itself, within about a second.
 - A read sees everything that was answered before it began, and of every operation all or nothing.
+- The chain of hashes follows the ledger at a distance of about a second.
 """
 
 from __future__ import annotations
@@ -27,13 +30,28 @@ from fangcheng_wallet.ledger import (
     Deposit,
     Done,
     Entry,
+    ExtendHolds,
+    Freeze,
+    HandOver,
     Hold,
+    Leaderboard,
+    LeaderboardQuery,
     PlaceHolds,
+    Player,
     ReleaseHolds,
+    Reversal,
+    Reverse,
     Settle,
     Settlement,
+    StatementQuery,
+    StreamedEntry,
+    TopUpHold,
     Withdraw,
 )
+
+
+class BadDatabase(Exception):
+    """The database cannot be used as a ledger; the message says why."""
 
 
 class Page(NamedTuple):
@@ -51,6 +69,8 @@ class Pulse:
     imbalance: dict[str, int]
     """Sum of all accounts per currency with accounts; 0 each unless something is very wrong."""
     open_holds: int
+    unchained: int = 0
+    """Operations that the chain of hashes has not reached yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +83,36 @@ class Commit:
     failed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """What the chain of hashes says of the ledger; nothing is wrong when ``finding`` is empty."""
+
+    operations: int
+    """Operations that were compared with their links."""
+    postings: int
+    head: str
+    """The last link, in hex; whoever keeps it elsewhere can tell if all of it was rewritten."""
+    unchained: int
+    """Operations that have no link yet."""
+    finding: str = ""
+    """The first thing that is wrong, in a sentence."""
+    posting: int | None = None
+    """Number of the first posting that was tampered with, where it is one."""
+
+
 class Store(Protocol):
     """A ledger on disk. Errors are those of ``errors``; see there and ``core`` for who raises what.
 
     Every call raises ``WalletUnavailable`` where the database fails. Whether one that changes
-    something was done is then unknown, and the same call again finds out.
+    something was done is then unknown, and the same call again finds out. ``WalletContended``: the
+    database would not let it through beside others, however often it was tried; it was not done.
     """
 
     async def open_wallet(self, player_id: str) -> bool:
         """Open a wallet; whether this call did, not an earlier one."""
+
+    async def freeze(self, command: Freeze) -> Done[Player]:
+        """See ``core.freeze``."""
 
     async def deposit(self, command: Deposit) -> Done[Entry]:
         """See ``core.deposit``."""
@@ -82,28 +123,76 @@ class Store(Protocol):
     async def place_holds(self, command: PlaceHolds) -> Done[tuple[Hold, ...]]:
         """See ``core.place_holds``; the holds in the order of the command."""
 
+    async def hand_over(self, command: HandOver) -> tuple[Hold, ...]:
+        """See ``core.hand_over``; the holds in the order of the command."""
+
+    async def extend_holds(self, command: ExtendHolds) -> tuple[Hold, ...]:
+        """See ``core.extend_holds``; the holds in the order of the command."""
+
+    async def top_up_hold(self, command: TopUpHold) -> Done[Hold]:
+        """See ``core.top_up_hold``."""
+
     async def release_holds(self, command: ReleaseHolds) -> tuple[Hold, ...]:
         """See ``core.release_holds``; ``remaining`` is what this call gave back."""
 
     async def settle(self, command: Settle) -> Done[Settlement]:
         """See ``core.settle``."""
 
+    async def settle_all(
+        self, commands: Sequence[Settle]
+    ) -> Sequence[Done[Settlement] | Exception]:
+        """Each as ``settle`` would, in order; an answer or an error of ``errors`` for each."""
+
+    async def reverse(self, command: Reverse) -> Done[Reversal]:
+        """See ``core.reverse``."""
+
     async def settlement(self, key: str) -> Settlement:
-        """What was settled under a key; ``UnknownSettlement``."""
+        """What was settled under a key, with its reversal; ``UnknownSettlement``."""
 
-    async def balances(self, player_id: str) -> Sequence[Balance]:
-        """All of a player's balances, by currency and book; ``UnknownWallet``."""
+    async def holds(self, hold_ids: Sequence[str]) -> Sequence[Hold]:
+        """How holds stand, in the order asked for; ``UnknownHold``."""
 
-    async def entries(
-        self, player_id: str, currency: str | None, before: int | None, limit: int
-    ) -> Page:
-        """At most ``limit`` entries of a player, in one currency or all; ``UnknownWallet``.
+    async def open_holds(self, player_id: str) -> Sequence[Hold]:
+        """A player's open holds, oldest first; ``UnknownWallet``."""
 
-        What is written meanwhile does not shift the pages that follow.
+    async def player(self, player_id: str) -> Player:
+        """Whether a player may stake; ``UnknownWallet``."""
+
+    async def balances(self, player_id: str, at_us: int | None = None) -> Sequence[Balance]:
+        """All of a player's balances, by currency and book; ``UnknownWallet``.
+
+        ``at_us``: as they stood after everything that was written up to this time; ``None``: now.
+        ``TimeArchived`` where that is no longer here.
+        """
+
+    async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
+        """At most ``limit`` entries of a player that the query asks for; ``UnknownWallet``.
+
+        What is written meanwhile does not shift the pages that follow. A page may be short, or
+        empty, before the statement is at its end: ``rest`` tells.
+        """
+
+    async def stream(self, after: int, limit: int) -> Sequence[StreamedEntry]:
+        """The entries of all accounts from number ``after + 1`` on; empty: there are no more yet.
+
+        Numbers have no gaps and come in the order in which they can be read: what was streamed up
+        to a number is complete. ``TimeArchived`` where they are no longer here.
+        """
+
+    async def leaderboard(self, query: LeaderboardQuery) -> Leaderboard:
+        """A leaderboard as of one moment.
+
+        ``UnknownCurrency``, ``InvalidBook``; ``TimeArchived`` where its settlements are not here.
         """
 
     async def audit(self) -> Audit:
         """Recompute everything from the postings; a damaged database is a finding, no error."""
+
+    async def verify(self, operations: int = 0, head: str = "") -> ChainReport:
+        """Compare every posting with the chain of hashes, up to the first that differs.
+
+        ``operations``, ``head``: as an earlier report had them; 0: there is none to compare with.
+        """
 
     async def pulse(self) -> Pulse:
         """Look at sums and holds."""
@@ -113,4 +202,4 @@ class Store(Protocol):
 
 
 OnCommit = Callable[[Commit], None]
-"""Called from the storage's own thread."""
+"""Called from the storage's own thread, where it has one."""

@@ -87,7 +87,7 @@ class MatchmakingServiceServicer(object):
         PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
         (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
         ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
-        INSUFFICIENT_BALANCE), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+        INSUFFICIENT_BALANCE; PLAYER_FROZEN), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -47,7 +47,7 @@ class MatchmakingServiceStub:
     PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
     (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
     ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
-    INSUFFICIENT_BALANCE), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+    INSUFFICIENT_BALANCE; PLAYER_FROZEN), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _grpc.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]
     """Streams a ticket of the caller: its state now, then every change. Ends with OK after the outcome.
@@ -90,7 +90,7 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
     (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
     ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
-    INSUFFICIENT_BALANCE), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+    INSUFFICIENT_BALANCE; PLAYER_FROZEN), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _aio.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]  # type: ignore[assignment]
     """Streams a ticket of the caller: its state now, then every change. Ends with OK after the outcome.
@@ -142,7 +142,7 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
         (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
         ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
-        INSUFFICIENT_BALANCE), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+        INSUFFICIENT_BALANCE; PLAYER_FROZEN), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
 
     @_abc_1.abstractmethod

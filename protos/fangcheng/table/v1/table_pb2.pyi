@@ -155,6 +155,46 @@ class Stake(_message.Message):
 Global___Stake: _TypeAlias = Stake  # noqa: Y015
 
 @_typing.final
+class TableFee(_message.Message):
+    """A flat fee for the table, paid to the house with the first hand that is settled; a table of which no
+    hand is settled costs nothing.
+
+    Example: `{currency: "silver", amount: 50}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    CURRENCY_FIELD_NUMBER: _builtins.int
+    BOOK_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """Who pays: the owner of a room; unset: each seat."""
+    currency: _builtins.str
+    """Currency id of the wallet."""
+    book: _builtins.str
+    """Book, where the currency has books; otherwise empty."""
+    amount: _builtins.int
+    """Greater than 0; of each who pays."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int | None = ...,
+        currency: _builtins.str = ...,
+        book: _builtins.str = ...,
+        amount: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "seat", b"seat"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "amount", b"amount", "book", b"book", "currency", b"currency", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
+    _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seat) -> _WhichOneofReturnType__seat | None: ...
+
+Global___TableFee: _TypeAlias = TableFee  # noqa: Y015
+
+@_typing.final
 class Timing(_message.Message):
     """The clocks of a table.
 
@@ -214,7 +254,8 @@ class CreateTableRequest(_message.Message):
 
     Example: `{request_id: "room-17/1", rules: {id: "baishan_kele"}, seats: [{player_id: "ming"},
     {player_id: "lan"}, {player_id: "ju"}, {player_id: "zhu"}], stakes: {currency: "silver",
-    per_unit: 10}, hands: 8, labels: {key: "club", value: "17"}}`
+    per_unit: 10}, hands: 8, labels: {key: "club", value: "17"}, fees: {seat: 0, currency: "silver",
+    amount: 50}}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -246,10 +287,14 @@ class CreateTableRequest(_message.Message):
     HANDS_FIELD_NUMBER: _builtins.int
     TIMING_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    FEES_FIELD_NUMBER: _builtins.int
+    HOLD_ONLY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Chosen by the caller; a repeat is answered with the same table."""
     hands: _builtins.int
     """Hands to play before the table closes; 0: until a player leaves, at most 1,000."""
+    hold_only: _builtins.bool
+    """Nobody loses more than his holds and what the hand brings him, in currencies with a floor."""
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played."""
@@ -270,6 +315,10 @@ class CreateTableRequest(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The studio's labels (club, channel, season, app); they go into records and settlements."""
 
+    @_builtins.property
+    def fees(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableFee]:
+        """Flat fees; at most one for each seat, currency and book."""
+
     def __init__(
         self,
         *,
@@ -280,10 +329,12 @@ class CreateTableRequest(_message.Message):
         hands: _builtins.int = ...,
         timing: Global___Timing | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        fees: _abc.Iterable[Global___TableFee] | None = ...,
+        hold_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hands", b"hands", "labels", b"labels", "request_id", b"request_id", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "request_id", b"request_id", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -407,6 +458,8 @@ class Table(_message.Message):
     CREATED_FIELD_NUMBER: _builtins.int
     COMMITMENT_FIELD_NUMBER: _builtins.int
     CLOSED_REASON_FIELD_NUMBER: _builtins.int
+    FEES_FIELD_NUMBER: _builtins.int
+    HOLD_ONLY_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """Made by the service."""
     phase: Global___TablePhase.ValueType
@@ -427,6 +480,8 @@ class Table(_message.Message):
     """Why it closed: `hands_played` (or as many rounds of deals as the options ask for), `player_left`
     or `escape`; empty while it is open.
     """
+    hold_only: _builtins.bool
+    """Nobody loses more than his holds and what the hand brings him, in currencies with a floor."""
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played, its revision filled in and every option spelled out."""
@@ -451,6 +506,10 @@ class Table(_message.Message):
     def created(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
 
+    @_builtins.property
+    def fees(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableFee]:
+        """Flat fees."""
+
     def __init__(
         self,
         *,
@@ -468,10 +527,12 @@ class Table(_message.Message):
         created: _timestamp_pb2.Timestamp | None = ...,
         commitment: _builtins.bytes = ...,
         closed_reason: _builtins.str = ...,
+        fees: _abc.Iterable[Global___TableFee] | None = ...,
+        hold_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "hand_number", b"hand_number", "hands", b"hands", "labels", b"labels", "phase", b"phase", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "table_id", b"table_id", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "table_id", b"table_id", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -93,9 +93,9 @@ class TableServiceServicer(object):
         answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
-        (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE;
-        JOURNAL_UNAVAILABLE: it could not be stored).
+        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE),
+        ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+        (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

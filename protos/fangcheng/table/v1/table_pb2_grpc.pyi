@@ -45,9 +45,9 @@ class TableServiceStub:
     answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
-    (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE;
-    JOURNAL_UNAVAILABLE: it could not be stored).
+    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE),
+    ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+    (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
     """
     GetTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]
     """What everybody may know of a table.
@@ -116,9 +116,9 @@ class TableServiceAsyncStub(TableServiceStub):
     answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
-    (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE;
-    JOURNAL_UNAVAILABLE: it could not be stored).
+    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE),
+    ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+    (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
     """
     GetTable: _aio.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]  # type: ignore[assignment]
     """What everybody may know of a table.
@@ -190,9 +190,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats), ALREADY_EXISTS
-        (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE (EVALUATOR_UNAVAILABLE;
-        JOURNAL_UNAVAILABLE: it could not be stored).
+        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE),
+        ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+        (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
         """
 
     @_abc_1.abstractmethod

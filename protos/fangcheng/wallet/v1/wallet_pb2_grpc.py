@@ -40,6 +40,11 @@ class WalletServiceStub(object):
         Args:
             channel: A grpc.Channel.
         """
+        self.ListCurrencies = channel.unary_unary(
+                '/fangcheng.wallet.v1.WalletService/ListCurrencies',
+                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListCurrenciesRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListCurrenciesResponse.FromString,
+                _registered_method=True)
         self.OpenWallet = channel.unary_unary(
                 '/fangcheng.wallet.v1.WalletService/OpenWallet',
                 request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.OpenWalletRequest.SerializeToString,
@@ -65,10 +70,40 @@ class WalletServiceStub(object):
                 request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListEntriesRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListEntriesResponse.FromString,
                 _registered_method=True)
+        self.ListHolds = channel.unary_unary(
+                '/fangcheng.wallet.v1.WalletService/ListHolds',
+                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListHoldsRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListHoldsResponse.FromString,
+                _registered_method=True)
+        self.GetLeaderboard = channel.unary_unary(
+                '/fangcheng.wallet.v1.WalletService/GetLeaderboard',
+                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetLeaderboardRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetLeaderboardResponse.FromString,
+                _registered_method=True)
+        self.StreamEntries = channel.unary_stream(
+                '/fangcheng.wallet.v1.WalletService/StreamEntries',
+                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.StreamEntriesRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.StreamEntriesResponse.FromString,
+                _registered_method=True)
+        self.FreezePlayer = channel.unary_unary(
+                '/fangcheng.wallet.v1.WalletService/FreezePlayer',
+                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.FreezePlayerRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.FreezePlayerResponse.FromString,
+                _registered_method=True)
+        self.UnfreezePlayer = channel.unary_unary(
+                '/fangcheng.wallet.v1.WalletService/UnfreezePlayer',
+                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerResponse.FromString,
+                _registered_method=True)
         self.AuditLedger = channel.unary_unary(
                 '/fangcheng.wallet.v1.WalletService/AuditLedger',
                 request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.AuditLedgerRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.AuditLedgerResponse.FromString,
+                _registered_method=True)
+        self.VerifyLedger = channel.unary_unary(
+                '/fangcheng.wallet.v1.WalletService/VerifyLedger',
+                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.VerifyLedgerRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.VerifyLedgerResponse.FromString,
                 _registered_method=True)
 
 
@@ -81,6 +116,13 @@ class WalletServiceServicer(object):
     whether it was done is then unknown, and the same call again finds out.
     """
 
+    def ListCurrencies(self, request, context):
+        """The currencies that the wallet is configured with.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def OpenWallet(self, request, context):
         """Opens a player's wallet. Opening one that is open changes nothing and answers the same.
         """
@@ -89,9 +131,10 @@ class WalletServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetBalances(self, request, context):
-        """The balances of a player in every currency and book that has entries.
+        """The balances of a player in every currency and book that has entries, now or as they were.
 
-        NOT_FOUND (UNKNOWN_WALLET).
+        NOT_FOUND (UNKNOWN_WALLET), OUT_OF_RANGE (TIME_ARCHIVED: entries of that time are no longer in the
+        database).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,16 +154,69 @@ class WalletServiceServicer(object):
 
     def Withdraw(self, request, context):
         """Takes money out of a player's account. As Deposit; besides FAILED_PRECONDITION
-        (INSUFFICIENT_BALANCE) where less is available, what is held not counted.
+        (INSUFFICIENT_BALANCE) where less is available, what is held not counted, and (PLAYER_FROZEN).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEntries(self, request, context):
-        """The entries of a player's account, newest first, in pages.
+        """A player's statement: the entries of his accounts, newest first, in pages. What is written meanwhile
+        does not shift the pages that follow.
 
-        NOT_FOUND (UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_PAGE_TOKEN).
+        NOT_FOUND (UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_PAGE_TOKEN, INVALID_TIME).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListHolds(self, request, context):
+        """The open holds of a player, oldest first.
+
+        NOT_FOUND (UNKNOWN_WALLET).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetLeaderboard(self, request, context):
+        """Who gained most in hands: players ranked by what settlements, and reversals of them, brought them in
+        a currency and book within a period. Equal scores have one rank and stand in the order of the player
+        ids. All pages of a listing show the board of the moment of its first page. A period that is over
+        never changes: what comes later belongs to a later period.
+
+        NOT_FOUND (UNKNOWN_CURRENCY), INVALID_ARGUMENT (INVALID_BOOK, INVALID_PERIOD, INVALID_PAGE_TOKEN),
+        OUT_OF_RANGE (TIME_ARCHIVED).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StreamEntries(self, request, context):
+        """Every entry of the ledger in the order in which it was written, for a data warehouse. Each entry is
+        sent exactly once after its cursor; hand the last cursor in to go on where a stream ended. An
+        operation's entries are never told in part across a restart: the cursor stands behind whole
+        operations.
+
+        INVALID_ARGUMENT (INVALID_CURSOR), OUT_OF_RANGE (TIME_ARCHIVED: begin with the archive). A stream
+        that ends with UNAVAILABLE is taken up again by its cursor.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FreezePlayer(self, request, context):
+        """Freezes a player: no buy-in is held for him and nothing is withdrawn until he is unfrozen. Deposits,
+        holds that he has and the settlement of hands that he is in go through.
+
+        Replayed and refused by its request id as Deposit. NOT_FOUND (UNKNOWN_WALLET).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UnfreezePlayer(self, request, context):
+        """Ends a freeze. Replayed and refused as FreezePlayer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,9 +230,25 @@ class WalletServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def VerifyLedger(self, request, context):
+        """Recomputes the hash chain, which every entry is added to some moments after it was written, and
+        compares. Who has noted an earlier head can hand it in, so that a chain that was rewritten as a
+        whole is found too.
+
+        A head that the chain does not have is a finding.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_WalletServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'ListCurrencies': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCurrencies,
+                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListCurrenciesRequest.FromString,
+                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListCurrenciesResponse.SerializeToString,
+            ),
             'OpenWallet': grpc.unary_unary_rpc_method_handler(
                     servicer.OpenWallet,
                     request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.OpenWalletRequest.FromString,
@@ -162,10 +274,40 @@ def add_WalletServiceServicer_to_server(servicer, server):
                     request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListEntriesRequest.FromString,
                     response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListEntriesResponse.SerializeToString,
             ),
+            'ListHolds': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListHolds,
+                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListHoldsRequest.FromString,
+                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListHoldsResponse.SerializeToString,
+            ),
+            'GetLeaderboard': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetLeaderboard,
+                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetLeaderboardRequest.FromString,
+                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetLeaderboardResponse.SerializeToString,
+            ),
+            'StreamEntries': grpc.unary_stream_rpc_method_handler(
+                    servicer.StreamEntries,
+                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.StreamEntriesRequest.FromString,
+                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.StreamEntriesResponse.SerializeToString,
+            ),
+            'FreezePlayer': grpc.unary_unary_rpc_method_handler(
+                    servicer.FreezePlayer,
+                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.FreezePlayerRequest.FromString,
+                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.FreezePlayerResponse.SerializeToString,
+            ),
+            'UnfreezePlayer': grpc.unary_unary_rpc_method_handler(
+                    servicer.UnfreezePlayer,
+                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerRequest.FromString,
+                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerResponse.SerializeToString,
+            ),
             'AuditLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.AuditLedger,
                     request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.AuditLedgerRequest.FromString,
                     response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.AuditLedgerResponse.SerializeToString,
+            ),
+            'VerifyLedger': grpc.unary_unary_rpc_method_handler(
+                    servicer.VerifyLedger,
+                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.VerifyLedgerRequest.FromString,
+                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.VerifyLedgerResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -183,6 +325,33 @@ class WalletService(object):
     (PLAYER_REQUIRED). What changes something may be answered with UNAVAILABLE (WALLET_UNAVAILABLE):
     whether it was done is then unknown, and the same call again finds out.
     """
+
+    @staticmethod
+    def ListCurrencies(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.wallet.v1.WalletService/ListCurrencies',
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListCurrenciesRequest.SerializeToString,
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListCurrenciesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def OpenWallet(request,
@@ -320,6 +489,141 @@ class WalletService(object):
             _registered_method=True)
 
     @staticmethod
+    def ListHolds(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.wallet.v1.WalletService/ListHolds',
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListHoldsRequest.SerializeToString,
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ListHoldsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetLeaderboard(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.wallet.v1.WalletService/GetLeaderboard',
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetLeaderboardRequest.SerializeToString,
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetLeaderboardResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StreamEntries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/fangcheng.wallet.v1.WalletService/StreamEntries',
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.StreamEntriesRequest.SerializeToString,
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.StreamEntriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FreezePlayer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.wallet.v1.WalletService/FreezePlayer',
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.FreezePlayerRequest.SerializeToString,
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.FreezePlayerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UnfreezePlayer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.wallet.v1.WalletService/UnfreezePlayer',
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerRequest.SerializeToString,
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def AuditLedger(request,
             target,
             options=(),
@@ -346,140 +650,8 @@ class WalletService(object):
             metadata,
             _registered_method=True)
 
-
-class SettlementServiceStub(object):
-    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
-
-    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
-    the same call again finds out. A call that is refused does not use its request id or key up.
-    """
-
-    def __init__(self, channel):
-        """Constructor.
-
-        Args:
-            channel: A grpc.Channel.
-        """
-        self.PlaceHolds = channel.unary_unary(
-                '/fangcheng.wallet.v1.SettlementService/PlaceHolds',
-                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.PlaceHoldsRequest.SerializeToString,
-                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.PlaceHoldsResponse.FromString,
-                _registered_method=True)
-        self.ReleaseHolds = channel.unary_unary(
-                '/fangcheng.wallet.v1.SettlementService/ReleaseHolds',
-                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ReleaseHoldsRequest.SerializeToString,
-                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ReleaseHoldsResponse.FromString,
-                _registered_method=True)
-        self.Settle = channel.unary_unary(
-                '/fangcheng.wallet.v1.SettlementService/Settle',
-                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.SettleRequest.SerializeToString,
-                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.SettleResponse.FromString,
-                _registered_method=True)
-        self.GetSettlement = channel.unary_unary(
-                '/fangcheng.wallet.v1.SettlementService/GetSettlement',
-                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetSettlementRequest.SerializeToString,
-                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetSettlementResponse.FromString,
-                _registered_method=True)
-
-
-class SettlementServiceServicer(object):
-    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
-
-    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
-    the same call again finds out. A call that is refused does not use its request id or key up.
-    """
-
-    def PlaceHolds(self, request, context):
-        """Sets buy-ins aside for up to four players, all of them or none.
-
-        The same request id with the same body answers the first answer with `replayed`; with another body
-        it is refused with ALREADY_EXISTS (REQUEST_ID_REUSED), the differing fields in the metadata
-        `differs`. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET), INVALID_ARGUMENT (INVALID_BOOK,
-        INVALID_AMOUNT above what the currency is configured for, DUPLICATE_HOLD, TOO_MANY_PLAYERS),
-        FAILED_PRECONDITION (INSUFFICIENT_BALANCE, the metadata `player_ids` naming each player who has
-        too little, separated by commas), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ReleaseHolds(self, request, context):
-        """Gives back what is left of holds. A hold that was released before is left as it is.
-
-        NOT_FOUND (UNKNOWN_HOLD), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then none is released.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Settle(self, request, context):
-        """Settles a hand: all its transfers in all its currencies, together or not at all. A payer pays from
-        its holds first, then from what is available; a hold that was released has nothing left. What is
-        paid to a party in a settlement it can pay on in the same one. One who cannot pay in full pays all
-        there is, and those it owes share it pro rata (largest remainder first, then turn order, the house
-        last; where payers who cannot pay in full owe each other in a circle, each payment is within 1 of
-        its exact share). The answer tells what was paid of each transfer. The house always pays.
-
-        The same key with the same body answers the first answer with `replayed`; with another body it is
-        refused with ALREADY_EXISTS (SETTLEMENT_KEY_REUSED), the differing fields in the metadata
-        `differs`. INVALID_ARGUMENT (DUPLICATE_PARTY, INVALID_BOOK, INVALID_AMOUNT above what the currency
-        is configured for, UNKNOWN_PARTY, SELF_TRANSFER), NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET;
-        UNKNOWN_HOLD, also for a hold of another player), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE): then
-        nothing is settled.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def GetSettlement(self, request, context):
-        """Looks up a settlement whose outcome is not known to the caller.
-
-        NOT_FOUND (UNKNOWN_SETTLEMENT).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-
-def add_SettlementServiceServicer_to_server(servicer, server):
-    rpc_method_handlers = {
-            'PlaceHolds': grpc.unary_unary_rpc_method_handler(
-                    servicer.PlaceHolds,
-                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.PlaceHoldsRequest.FromString,
-                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.PlaceHoldsResponse.SerializeToString,
-            ),
-            'ReleaseHolds': grpc.unary_unary_rpc_method_handler(
-                    servicer.ReleaseHolds,
-                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ReleaseHoldsRequest.FromString,
-                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ReleaseHoldsResponse.SerializeToString,
-            ),
-            'Settle': grpc.unary_unary_rpc_method_handler(
-                    servicer.Settle,
-                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.SettleRequest.FromString,
-                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.SettleResponse.SerializeToString,
-            ),
-            'GetSettlement': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetSettlement,
-                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetSettlementRequest.FromString,
-                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetSettlementResponse.SerializeToString,
-            ),
-    }
-    generic_handler = grpc.method_handlers_generic_handler(
-            'fangcheng.wallet.v1.SettlementService', rpc_method_handlers)
-    server.add_generic_rpc_handlers((generic_handler,))
-    server.add_registered_method_handlers('fangcheng.wallet.v1.SettlementService', rpc_method_handlers)
-
-
- # This class is part of an EXPERIMENTAL API.
-class SettlementService(object):
-    """All that tables and matchmaking call. A studio with a wallet of its own can serve this one instead.
-
-    What changes something may be answered with UNAVAILABLE: whether it was done is then unknown, and
-    the same call again finds out. A call that is refused does not use its request id or key up.
-    """
-
     @staticmethod
-    def PlaceHolds(request,
+    def VerifyLedger(request,
             target,
             options=(),
             channel_credentials=None,
@@ -492,90 +664,9 @@ class SettlementService(object):
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/fangcheng.wallet.v1.SettlementService/PlaceHolds',
-            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.PlaceHoldsRequest.SerializeToString,
-            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.PlaceHoldsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ReleaseHolds(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/fangcheng.wallet.v1.SettlementService/ReleaseHolds',
-            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ReleaseHoldsRequest.SerializeToString,
-            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.ReleaseHoldsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Settle(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/fangcheng.wallet.v1.SettlementService/Settle',
-            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.SettleRequest.SerializeToString,
-            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.SettleResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetSettlement(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/fangcheng.wallet.v1.SettlementService/GetSettlement',
-            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetSettlementRequest.SerializeToString,
-            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.GetSettlementResponse.FromString,
+            '/fangcheng.wallet.v1.WalletService/VerifyLedger',
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.VerifyLedgerRequest.SerializeToString,
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.VerifyLedgerResponse.FromString,
             options,
             channel_credentials,
             insecure,

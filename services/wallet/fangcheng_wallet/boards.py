@@ -1,0 +1,86 @@
+"""Leaderboards: who gained how much, put in order."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from fangcheng_wallet.ledger import Leaderboard, LeaderboardQuery, Place
+
+_KEPT = 16
+"""Boards that are kept for the pages that follow."""
+
+
+class Score(NamedTuple):
+    """What settlements have brought one player."""
+
+    player_id: str
+    score: int
+    hands: int
+
+
+class Board:
+    """All places of one leaderboard, best first."""
+
+    def __init__(self, scores: Iterable[Score]) -> None:
+        ordered = sorted(scores, key=lambda one: (-one.score, one.player_id))
+        self._places: list[Place] = []
+        rank = 0
+        for number, one in enumerate(ordered, 1):
+            if not self._places or self._places[-1].score != one.score:
+                rank = number
+            self._places.append(Place(rank, *one))
+
+    def show(self, query: LeaderboardQuery, horizon: int, *, closed: bool) -> Leaderboard:
+        """The part that is asked for."""
+        places = self._places[query.skip : query.skip + query.limit]
+        own = self._own(query.player_id)
+        around: Sequence[Place] = ()
+        if own is not None:
+            first = max(0, own - query.neighbours)
+            around = self._places[first : own + query.neighbours + 1]
+        return Leaderboard(
+            places=tuple(places),
+            more=len(self._places) > query.skip + query.limit,
+            own=None if own is None else self._places[own],
+            around=tuple(around),
+            closed=closed,
+            horizon=horizon,
+        )
+
+    def _own(self, player_id: str | None) -> int | None:
+        for number, place in enumerate(self._places):
+            if place.player_id == player_id:
+                return number
+        return None
+
+
+BoardKey = tuple[str, str, int | None, int | None, tuple[tuple[str, str], ...], int]
+
+
+def board_key(query: LeaderboardQuery, horizon: int) -> BoardKey:
+    """What makes a board, whatever part of it is shown."""
+    labels = tuple(sorted(query.labels.items()))
+    return query.currency, query.book, query.since_us, query.until_us, labels, horizon
+
+
+class Boards:
+    """The boards that were asked for last, so that a page does not count everything again."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[BoardKey, Board] = OrderedDict()
+
+    def get(self, key: BoardKey) -> Board | None:
+        """A board that is kept."""
+        board = self._kept.get(key)
+        if board is not None:
+            self._kept.move_to_end(key)
+        return board
+
+    def keep(self, key: BoardKey, board: Board) -> None:
+        """Keep a board, and forget the one that was not asked for longest."""
+        self._kept[key] = board
+        self._kept.move_to_end(key)
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)

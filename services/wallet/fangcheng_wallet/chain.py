@@ -1,0 +1,137 @@
+"""The chain of hashes: what was written cannot be changed later without it showing.
+
+Each operation has a *link*: a digest of each of its postings, and a *head*, the hash of the head
+before, these digests and the operation itself. A changed posting no longer has its digest; a
+changed digest no longer leads to the head. Who rewrites everything that follows as well is found by
+whoever has noted an earlier head elsewhere. The links are written a moment after the operations,
+so that no settlement waits for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from fangcheng_wallet.ledger import AccountKey
+from fangcheng_wallet.store import ChainReport
+
+START = bytes(32)
+"""The head before the first operation."""
+
+_DIGEST = 16
+"""Bytes of a posting's digest."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class LinkedPosting(NamedTuple):
+    """A posting as the chain covers it."""
+
+    number: int
+    account: AccountKey
+    version: int
+    amount: int
+    balance_after: int
+    reason: str
+    reference: str
+    memo: str
+    time_us: int
+
+
+class LinkedOperation(NamedTuple):
+    """An operation as the chain covers it."""
+
+    number: int
+    verb: str
+    key: str | None
+    time_us: int
+    body: str
+    answer: str
+    postings: Sequence[LinkedPosting]
+
+
+class Link(NamedTuple):
+    """What the chain keeps of an operation."""
+
+    operation: int
+    digests: bytes
+    """Of its postings, in order."""
+    head: bytes
+
+
+def extend(head: bytes, operations: Iterable[LinkedOperation]) -> list[Link]:
+    """The links of operations that follow a head."""
+    links = []
+    for operation in operations:
+        digests = b"".join(map(_digest, operation.postings))
+        head = _head(head, digests, operation)
+        links.append(Link(operation.number, digests, head))
+    return links
+
+
+def verify(
+    chain: Iterable[tuple[LinkedOperation | None, Link]],
+    *,
+    start: bytes = START,
+    begins_at: int = 0,
+    noted: tuple[int, bytes] | None = None,
+    unchained: int = 0,
+) -> ChainReport:
+    """Compare operations with their links, up to the first that differs.
+
+    ``None``: a link has no operation. ``begins_at``, ``start``: the last operation that was
+    archived, and the head after it. ``noted``: the head that stood after so many operations.
+    ``unchained``: operations without a link, for the report.
+    """
+    head, postings, last = start, 0, begins_at
+    noted_number, noted_head = noted or (0, b"")
+
+    def report(finding: str = "", posting: int | None = None) -> ChainReport:
+        return ChainReport(last, postings, head.hex(), unchained, finding, posting)
+
+    if noted and noted_number == begins_at and noted_head != start:
+        return report(f"The head after operation {begins_at} is not the one that was noted.")
+    for operation, link in chain:
+        if link.operation != last + 1 or operation is None:
+            return report(f"Operation {last + 1} is missing.")
+        digests = [link.digests[at : at + _DIGEST] for at in range(0, len(link.digests), _DIGEST)]
+        for posting, digest in zip(operation.postings, digests, strict=False):
+            if _digest(posting) != digest:
+                return report(
+                    f"Posting {posting.number} of operation {operation.number} is not as it was "
+                    "written.",
+                    posting.number,
+                )
+        if len(operation.postings) != len(digests):
+            missing = len(operation.postings) < len(digests)
+            number = (
+                operation.postings[-1].number + 1
+                if missing and operation.postings
+                else operation.postings[len(digests)].number
+                if not missing
+                else None
+            )
+            what = "has lost postings" if missing else "has postings that were not written with it"
+            return report(f"Operation {operation.number} {what}.", number)
+        expected = _head(head, link.digests, operation)
+        if expected != link.head:
+            return report(f"Operation {operation.number}, or its link, is not as it was written.")
+        head, last = link.head, link.operation
+        postings += len(operation.postings)
+        if noted and noted_number == last and noted_head != head:
+            return report(f"The head after operation {last} is not the one that was noted.")
+    if noted and noted_number > last:
+        return report(f"The chain ends after operation {last}; {noted_number} were noted.")
+    return report()
+
+
+def _digest(posting: LinkedPosting) -> bytes:
+    return hashlib.sha256(_encode(posting)).digest()[:_DIGEST]
+
+
+def _head(before: bytes, digests: bytes, operation: LinkedOperation) -> bytes:
+    own = hashlib.sha256(_encode(operation[:-1])).digest()
+    return hashlib.sha256(before + digests + own).digest()

@@ -1,0 +1,56 @@
+"""What a storage does by itself: it gives back holds whose time is over, and writes the chain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from fangcheng_kit.errors import ServiceError
+from fangcheng_wallet.ledger import Command, ExpireHold
+
+PAUSE_SECONDS = 0.5
+_AT_ONCE = 500
+"""Holds, or operations, in one go."""
+
+_log = logging.getLogger(__name__)
+
+
+class Kept(Protocol):
+    """What the keeper needs of a storage."""
+
+    async def do(self, command: Command[Any]) -> Any:
+        """Have a command done."""
+
+    async def due_holds(self, limit: int) -> Sequence[str]:
+        """Ids of open holds whose time is over."""
+
+    async def link(self, limit: int) -> int:
+        """Add links for operations that have none; how many."""
+
+
+async def keep(store: Kept, pause_seconds: float = PAUSE_SECONDS) -> None:
+    """Go on until cancelled. What fails is tried again."""
+    while True:
+        await tend(store)
+        await asyncio.sleep(pause_seconds)
+
+
+async def tend(store: Kept) -> None:
+    """Do all that is due now."""
+    try:
+        while hold_ids := await store.due_holds(_AT_ONCE):
+            answers = await asyncio.gather(
+                *(store.do(ExpireHold(hold_id)) for hold_id in hold_ids), return_exceptions=True
+            )
+            refused = [answer for answer in answers if isinstance(answer, BaseException)]
+            for hold_id, answer in zip(hold_ids, answers, strict=True):
+                if isinstance(answer, BaseException):
+                    _log.error("the hold %s cannot be given back: %s", hold_id, answer)
+            if refused:
+                break
+        while await store.link(_AT_ONCE):
+            pass
+    except ServiceError as error:
+        _log.warning("the ledger is not tended to now: %s", error)

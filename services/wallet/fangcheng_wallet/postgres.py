@@ -1,0 +1,418 @@
+"""The ledger in PostgreSQL, for production: any number of wallets on one database.
+
+Writes go through ``postgres_writer``. Reads have connections of their own, and see one snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from fangcheng_kit import Batcher
+from fangcheng_kit.ids import new_id
+from fangcheng_wallet import migrations
+from fangcheng_wallet import postgres_reads as reads
+from fangcheng_wallet.audit import (
+    AccountRow,
+    Audit,
+    Findings,
+    HoldRow,
+    Opening,
+    OperationRow,
+    PostingRow,
+    examine,
+)
+from fangcheng_wallet.batch import Terms
+from fangcheng_wallet.boards import Board, Boards, board_key
+from fangcheng_wallet.chain import START, Link, LinkedOperation, extend, verify
+from fangcheng_wallet.desk import DAY_SECONDS, check_unit
+from fangcheng_wallet.errors import WalletUnavailable
+from fangcheng_wallet.keeper import keep
+from fangcheng_wallet.ledger import (
+    DEFAULT_CURRENCIES,
+    AccountKey,
+    Balance,
+    Command,
+    Currency,
+    Done,
+    Hold,
+    Kind,
+    Leaderboard,
+    LeaderboardQuery,
+    Player,
+    Settlement,
+    StatementQuery,
+    StreamedEntry,
+)
+from fangcheng_wallet.postgres_writer import GONE, Writer, floors
+from fangcheng_wallet.rows import with_postings
+from fangcheng_wallet.sqlite_writer import now_us
+from fangcheng_wallet.store import BadDatabase, ChainReport, OnCommit, Page, Pulse
+from fangcheng_wallet.verbs import Verbs
+
+OLDEST_POSTGRES = 150_000
+_READERS = 8
+_MIGRATING = 0x66616E67  # a number of our own among the advisory locks
+_PULLED = 2_000
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_DURABLE = {
+    "fsync": {"on"},
+    "full_page_writes": {"on"},
+    "synchronous_commit": {"on", "remote_apply"},
+}
+_SESSION = {
+    "application_name": "fangcheng-wallet",
+    "synchronous_commit": "on",
+    "lock_timeout": "5s",
+    "statement_timeout": "60s",
+    "idle_in_transaction_session_timeout": "60s",
+    "default_transaction_isolation": "read committed",
+}
+
+
+@asynccontextmanager
+async def open_postgres(
+    database: str,
+    currencies: Sequence[Currency] = DEFAULT_CURRENCIES,
+    *,
+    most_items: int = 200,
+    hold_seconds: int = DAY_SECONDS,
+    clock: Callable[[], int] = now_us,
+    on_commit: OnCommit = lambda commit: None,
+) -> AsyncIterator[PostgresStore]:
+    """Open the ledger in a database, its tables made where there are none; ``BadDatabase``.
+
+    ``database``: ``postgresql://user:password@host/name``. ``most_items``: of one commit.
+    ``hold_seconds``: how long a hold lives that is placed without a lifetime. ``clock``:
+    microseconds since 1970.
+    """
+    terms = Terms({currency.id: currency for currency in currencies}, hold_seconds, new_id)
+
+    async def connect() -> asyncpg.Connection:
+        return await asyncpg.connect(database, server_settings=_SESSION, timeout=10)
+
+    try:
+        await _prepare(connect, terms)
+        readers = await asyncpg.create_pool(
+            database,
+            min_size=1,
+            max_size=_READERS,
+            server_settings=_SESSION | {"default_transaction_read_only": "on"},
+            timeout=10,
+        )
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+        raise BadDatabase(f"the database cannot be used: {error}") from None
+    store = PostgresStore(
+        Writer(connect, terms, clock, on_commit), readers, most_items, terms, clock
+    )
+    keeping = asyncio.create_task(keep(store))
+    try:
+        yield store
+    finally:
+        keeping.cancel()
+        await asyncio.wait([keeping])
+        await asyncio.shield(store.close())
+
+
+class PostgresStore(Verbs):
+    """A ``Store`` in a PostgreSQL database. Made by ``open_postgres``."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        readers: asyncpg.Pool,
+        most_items: int,
+        terms: Terms,
+        clock: Callable[[], int],
+    ) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._currencies = terms.currencies
+        self._clock = clock
+        self._batcher: Batcher[Command[Any] | Sequence[Link], Any] = Batcher(
+            writer.commit, most_items=most_items
+        )
+        self._boards = Boards()
+        self._closed = False
+
+    async def do(self, command: Command[Any]) -> Done[Any]:
+        """Have a command done; the answer of its decision."""
+        done: Done[Any] = await self._batcher.submit(command)
+        return done
+
+    async def settlement(self, key: str) -> Settlement:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.settlement(db, key))
+
+    async def holds(self, hold_ids: Sequence[str]) -> Sequence[Hold]:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.holds(db, hold_ids))
+
+    async def open_holds(self, player_id: str) -> Sequence[Hold]:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.open_holds(db, player_id))
+
+    async def player(self, player_id: str) -> Player:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.wallet(db, player_id))
+
+    async def balances(self, player_id: str, at_us: int | None = None) -> Sequence[Balance]:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.balances(db, player_id, at_us))
+
+    async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.entries(db, query, before, limit))
+
+    async def stream(self, after: int, limit: int) -> Sequence[StreamedEntry]:
+        """See ``store.Store``."""
+        return await self._read(lambda db: reads.stream(db, after, limit))
+
+    async def leaderboard(self, query: LeaderboardQuery) -> Leaderboard:
+        """See ``store.Store``."""
+        check_unit(query.currency, query.book, self._currencies, "")
+
+        async def read(db: asyncpg.Connection) -> Leaderboard:
+            last, time_us = await reads.last_operation(db)
+            horizon = last if query.horizon is None else min(query.horizon, last)
+            key = board_key(query, horizon)
+            board = self._boards.get(key)
+            if board is None:
+                board = Board(await reads.scores(db, query, horizon))
+                self._boards.keep(key, board)
+            closed = query.until_us is not None and time_us >= query.until_us
+            return board.show(query, horizon, closed=closed)
+
+        return await self._read(read)
+
+    async def audit(self) -> Audit:
+        """See ``store.Store``."""
+        findings = Findings()
+
+        async def read(db: asyncpg.Connection) -> Audit:
+            opening = await _opening(db)
+            records = _Records(db, asyncio.get_running_loop(), opening)
+            return await asyncio.to_thread(examine, records, findings)
+
+        try:
+            return await self._read(read)
+        except WalletUnavailable as error:
+            if isinstance(error.__cause__, asyncpg.DataError | asyncpg.InternalServerError):
+                findings.add(f"The database cannot be read to its end: {error.__cause__}.")
+                return Audit(findings=findings.sentences())
+            raise
+
+    async def verify(self, operations: int = 0, head: str = "") -> ChainReport:
+        """See ``store.Store``."""
+        noted = (operations, bytes.fromhex(head)) if operations else None
+
+        async def read(db: asyncpg.Connection) -> ChainReport:
+            opening = await reads.archived(db)
+            after, start = (0, START) if opening is None else (opening[1], opening[3])
+            last, _ = await reads.last_link(db)
+            (newest, _) = await reads.last_operation(db)
+            chain = _linked(db, asyncio.get_running_loop(), after, last)
+            return await asyncio.to_thread(
+                lambda: verify(
+                    chain, start=start, begins_at=after, noted=noted, unchained=newest - last
+                )
+            )
+
+        return await self._read(read)
+
+    async def pulse(self) -> Pulse:
+        """See ``store.Store``."""
+        return await self._read(reads.pulse)
+
+    async def due_holds(self, limit: int) -> Sequence[str]:
+        """See ``keeper.Kept``."""
+        return await self._read(lambda db: reads.due_holds(db, self._clock(), limit))
+
+    async def link(self, limit: int) -> int:
+        """See ``keeper.Kept``."""
+        head, operations = await self._read(lambda db: reads.unlinked(db, limit))
+        if operations:
+            links = await asyncio.to_thread(extend, head, operations)
+            await self._batcher.submit(links)
+        return len(operations)
+
+    async def close(self) -> None:
+        """Finish what waits, and let the database go."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._batcher.close()
+        await self._writer.close()
+        await self._readers.close()
+
+    async def _read(self, read: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        try:
+            async with (
+                self._readers.acquire() as db,
+                db.transaction(isolation="repeatable_read", readonly=True),
+            ):
+                return await read(db)
+        except (asyncpg.PostgresError, *GONE) as error:
+            _log.error("the ledger cannot be read: %s", error)
+            raise WalletUnavailable from error
+
+
+async def _prepare(connect: Callable[[], Awaitable[asyncpg.Connection]], terms: Terms) -> None:
+    """Check the server, bring the tables up to date, and put the configured floors on accounts."""
+    db = await connect()
+    try:
+        if db.get_server_version() < (15,):
+            raise BadDatabase("PostgreSQL 15 is the oldest that will do")
+        for name, enough in _DURABLE.items():
+            value = await db.fetchval("SELECT current_setting($1)", name)
+            if value not in enough:
+                raise BadDatabase(
+                    f"the server has {name} {value}; the ledger needs {' or '.join(sorted(enough))}"
+                )
+        await db.execute("SET statement_timeout = 0; SET lock_timeout = 0")
+        await db.execute("SELECT pg_advisory_lock($1)", _MIGRATING)
+        if migrations.check(await _revision(db)):
+            await upgrade(connect)
+        async with db.transaction():
+            await _follow_floors(db, terms)
+    finally:
+        await db.close()
+
+
+async def _revision(db: asyncpg.Connection) -> str | None:
+    """The revision of the tables; ``None`` where there are none."""
+    rows = await db.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    tables = {name for (name,) in rows}
+    if "alembic_version" not in tables:
+        if tables:
+            raise BadDatabase("the database has other tables than a ledger's")
+        return None
+    found: str | None = await db.fetchval("SELECT version_num FROM alembic_version")
+    return found
+
+
+async def upgrade(
+    connect: Callable[[], Awaitable[asyncpg.Connection]], revision: str = migrations.HEAD
+) -> None:
+    """Bring the tables up to a revision."""
+    from sqlalchemy.ext.asyncio import create_async_engine
+    from sqlalchemy.pool import NullPool
+
+    engine = create_async_engine("postgresql+asyncpg://", async_creator=connect, poolclass=NullPool)
+    async with engine.begin() as connection:
+        await connection.run_sync(migrations.upgrade, revision)
+    await engine.dispose()
+
+
+async def _follow_floors(db: asyncpg.Connection, terms: Terms) -> None:
+    """Put the configured floors on accounts that were opened under others."""
+    for currency, floor in floors(terms):
+        try:
+            await db.execute(
+                "UPDATE accounts SET floor = $1"
+                " WHERE kind = 'player' AND currency = $2 AND floor <> $1",
+                floor,
+                currency,
+            )
+        except asyncpg.CheckViolationError:
+            raise BadDatabase(
+                f"the floor of {currency} cannot be {floor}: a player has less"
+            ) from None
+
+
+async def _opening(db: asyncpg.Connection) -> Opening:
+    archive = await reads.archived(db)
+    return Opening() if archive is None else Opening(archive[1], await reads.closing(db))
+
+
+def _pull(
+    db: asyncpg.Connection, loop: asyncio.AbstractEventLoop, sql: str, *wanted: Any
+) -> Iterator[asyncpg.Record]:
+    """Rows for a thread that reads them one by one, while the loop fetches some at a time."""
+
+    def wait(call: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(call, loop).result()
+
+    async def opened() -> Any:
+        return await db.cursor(sql, *wanted)
+
+    cursor = wait(opened())
+    while rows := wait(cursor.fetch(_PULLED)):
+        yield from rows
+
+
+def _linked(
+    db: asyncpg.Connection, loop: asyncio.AbstractEventLoop, after: int, last: int
+) -> Iterator[tuple[LinkedOperation | None, Link]]:
+    """Every link with its operation."""
+    operations = with_postings(
+        _pull(db, loop, reads.OPERATIONS, after, last), _pull(db, loop, reads.POSTINGS, after, last)
+    )
+    following = next(operations, None)
+    for row in _pull(
+        db,
+        loop,
+        "SELECT operation, digests, head FROM links WHERE operation > $1 ORDER BY operation",
+        after,
+    ):
+        link = Link(*row)
+        if following is not None and following.number == link.operation:
+            yield following, link
+            following = next(operations, None)
+        else:
+            yield None, link
+
+
+class _Records:
+    """Everything in the database, for the audit, which reads it in a thread."""
+
+    def __init__(
+        self, db: asyncpg.Connection, loop: asyncio.AbstractEventLoop, opening: Opening
+    ) -> None:
+        self._db = db
+        self._loop = loop
+        self._opening = opening
+
+    def opening(self) -> Opening:
+        return self._opening
+
+    def accounts(self) -> Iterable[AccountRow]:
+        for number, kind, owner, currency, book, *rest in self._pull(
+            "SELECT id, kind, owner, currency, book, floor, balance, version FROM accounts"
+        ):
+            yield AccountRow(number, AccountKey(Kind(kind), owner, currency, book), *rest)
+
+    def postings(self) -> Iterable[PostingRow]:
+        return map(
+            PostingRow._make,
+            self._pull(
+                "SELECT id, account, version, operation, amount, balance_after FROM postings"
+                " ORDER BY id"
+            ),
+        )
+
+    def operations(self) -> Iterable[OperationRow]:
+        return map(
+            OperationRow._make,
+            self._pull(
+                "SELECT id, verb, key, time_us, body, answer, first_posting, last_posting"
+                " FROM operations ORDER BY id"
+            ),
+        )
+
+    def holds(self) -> Iterable[HoldRow]:
+        return map(
+            HoldRow._make,
+            self._pull("SELECT hold_id, account, player_id, amount, state FROM holds"),
+        )
+
+    def _pull(self, sql: str) -> Iterator[asyncpg.Record]:
+        return _pull(self._db, self._loop, sql)
