@@ -10,6 +10,14 @@ from fangcheng_kit import Settings
 class EvaluationSettings(Settings):
     """See `fangcheng_kit.settings.Settings` for what all services have."""
 
+    max_connection_age_seconds: float = Field(
+        30.0,
+        ge=0,
+        description=(
+            "Age, give or take a tenth, at which a connection is closed after its calls, so that "
+            "clients look up the replicas again and find new ones; 0: never."
+        ),
+    )
     threads: int = Field(
         1,
         ge=1,
