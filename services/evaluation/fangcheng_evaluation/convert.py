@@ -186,6 +186,7 @@ def rule_set_to_wire(rules: RuleSet) -> rules_pb2.RuleSet:
             for title in rules.titles
         ],
         declarations=rules.declares,
+        packed_options=rules.hot.options,
     )
 
 

@@ -67,7 +67,9 @@ class Metrics:
             self._refused.labels(name),
         )
 
-    def count(self, call: str, rule_set: str, *, answered: bool) -> None:
-        """A hand was asked about."""
+    def count(self, call: str, rule_set: str, *, answered: bool, hands: int = 1) -> None:
+        """So many hands were asked about."""
+        if not hands:
+            return
         known = rule_set if rule_set in self._rule_sets else "unknown"
-        self._hands.labels(call, known, "yes" if answered else "no").inc()
+        self._hands.labels(call, known, "yes" if answered else "no").inc(hands)

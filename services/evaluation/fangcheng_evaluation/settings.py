@@ -23,8 +23,8 @@ class EvaluationSettings(Settings):
         ge=1,
         le=256,
         description=(
-            "Threads for batches. Python runs one at a time but for compiled kernels: to use more "
-            "cores, run more processes."
+            "Threads for batches, and as many for packed hands. Python runs one at a time but for "
+            "compiled kernels: to use more cores, run more processes."
         ),
     )
     most_waiting_hands: int = Field(
@@ -40,4 +40,18 @@ class EvaluationSettings(Settings):
         ge=1,
         le=1_000,
         description="Hands of a batch that are done in one go, before others have their turn.",
+    )
+    most_waiting_packed_hands: int = Field(
+        500_000,
+        ge=100_000,
+        description=(
+            "Packed hands that may wait, 72 bytes each; beyond it a call is refused, and a stream "
+            "that begins."
+        ),
+    )
+    chunk_packed_hands: int = Field(
+        4_096,
+        ge=64,
+        le=100_000,
+        description="Packed hands that are done in one go, before others have their turn.",
     )
