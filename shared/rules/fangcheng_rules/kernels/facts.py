@@ -87,7 +87,7 @@ class HandBits(NamedTuple):
     claimed: int
     """1 where the winning tile is another's, 0 where it was drawn."""
     options: int
-    """The table's options that matter here, laid out by the rule set."""
+    """The table's options that matter here: eight bits for each of `Hot.options`."""
     marks: int
     """What `Hot.marks` found in any of its legal readings, and `SINGLE_WAIT`."""
 
@@ -107,11 +107,6 @@ class ReadingBits(NamedTuple):
     """Dragon runs."""
 
 
-def no_options(options: Mapping[str, object]) -> int:
-    """For a rule set of which no option changes conditions or fan."""
-    return 0
-
-
 class Hot(NamedTuple):
     """What a rule set gives the kernels; see the package's page."""
 
@@ -120,9 +115,13 @@ class Hot(NamedTuple):
     items: tuple[str, ...]
     allows: Callable[[HandBits, ReadingBits], Any]
     fan: Callable[[HandBits, ReadingBits], Any]
-    pack_options: Callable[[Mapping[str, Any]], int] = no_options
+    options: tuple[str, ...] = ()
     marks: Callable[[HandBits, ReadingBits], Any] | None = None
     needs: int = 0
+
+    def pack_options(self, options: Mapping[str, Any]) -> int:
+        """The options that change conditions or fan, as `HandBits.options` has them."""
+        return sum(int(options[option]) << (8 * i) for i, option in enumerate(self.options))
 
 
 @inner
