@@ -1,0 +1,336 @@
+"""The evaluation service over gRPC on this host: bulk by message size, and by number of replicas.
+
+    python benchmarks/evaluation.py
+
+Bulk: one evaluator on a core of its own, the client on another (where there are two), as a share
+of the rate of one core in this process, on the same records. Replicas: all of them and the client
+on whatever cores there are; more of them than cores cannot be quicker, so CPU time is told too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import numpy as np
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from measure import ROUNDS, Line, Lines, cores, median_rate, pin
+
+from fangcheng.evaluation.v1 import evaluation_pb2 as pb
+from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
+from fangcheng.rules.v1 import rules_pb2
+from fangcheng_client import connect
+from fangcheng_kit.principal import mint_token
+from fangcheng_rules import packed, tiles
+from fangcheng_rules.rulesets import RULE_SETS
+
+RULES = RULE_SETS[0]
+HANDS = 100_000
+SIZES = (1, 10, 100, 1_000, 10_000)
+REPLICAS = (1, 2, 4)
+GOALS = {("unary", 1_000): 0.2, ("stream", 1_000): 0.4, ("stream", 10_000): 0.5}
+QUESTION = pb.HAND_QUESTION_SCORE
+"""The quickest to answer, and so the hardest on what is between."""
+ROUND_SECONDS = 1.0
+CALLERS = 8
+AHEAD = 3
+"""Messages of a stream that are sent and not answered; `fangcheng_client.hands` has as many."""
+START_SECONDS = 600.0
+SEED = 20_240_601
+CPU = re.compile(r"^process_cpu_seconds_total (\S+)$", re.MULTILINE)
+
+
+def winning_shapes() -> packed.Records:
+    """Records of four sets and a pair, won by another's tile; so many that no cache holds them."""
+    chance = np.random.default_rng(SEED)
+    sets = np.zeros((55, 34), np.uint32)
+    sets[range(34), range(34)] = 3
+    for number, first in enumerate(kind for kind in range(27) if kind % 9 < 7):
+        sets[34 + number, first : first + 3] = 1
+    weights = np.concatenate([np.full(34, 0.3 / 34), np.full(21, 0.7 / 21)])
+    chosen = chance.choice(55, (3 * HANDS, 4), p=weights)
+    pairs = chance.integers(34, size=3 * HANDS)
+    counts = sets[chosen].sum(axis=1, dtype=np.uint32)
+    counts[np.arange(3 * HANDS), pairs] += 2
+    good = (counts <= 4).all(axis=1)
+    counts, pairs = counts[good][:HANDS], pairs[good][:HANDS]
+    records = np.zeros(HANDS, packed.HAND)
+    for kind in range(34):
+        records["concealed"][:, kind // 9] += counts[:, kind] << np.uint32(3 * (kind % 9))
+    records["won"] = pairs + 1
+    options = RULES.hot.pack_options(RULES.complete())
+    records["options"] = [options >> (8 * i) & 255 for i in range(4)]
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """A process of the service."""
+
+    process: asyncio.subprocess.Process
+    address: str
+    metrics: str
+
+    def cpu_seconds(self) -> float:
+        """CPU time that it has used."""
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics") as answer:
+            found = CPU.search(str(answer.read(), "utf-8"))
+        return float(found[1]) if found else 0.0
+
+
+@contextlib.asynccontextmanager
+async def evaluators(count: int, key: str) -> AsyncIterator[list[Evaluator]]:
+    """Processes of the service, warm; they end with the block."""
+    async with contextlib.AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        starting = [start(folder / f"{number}.json", key) for number in range(count)]
+        processes = await asyncio.gather(*starting)
+        for process in processes:
+            stack.push_async_callback(stop, process)
+        async with asyncio.timeout(START_SECONDS):
+            found = [
+                await ready(process, folder / f"{number}.json")
+                for number, process in enumerate(processes)
+            ]
+        yield found
+
+
+async def start(port_file: Path, key: str) -> asyncio.subprocess.Process:
+    """Start a process of the service."""
+    own = {
+        "FANGCHENG_DEV_KEY": key,
+        "FANGCHENG_EVALUATION_PORT_FILE": str(port_file),
+        "FANGCHENG_EVALUATION_DRAIN_SECONDS": "0",
+        "FANGCHENG_LOG_LEVEL": "error",
+    }
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "fangcheng_evaluation"),
+        env={**os.environ, **own},
+        stdout=subprocess.DEVNULL,
+    )
+
+
+async def stop(process: asyncio.subprocess.Process) -> None:
+    """End it."""
+    process.terminate()
+    await process.wait()
+
+
+async def ready(process: asyncio.subprocess.Process, port_file: Path) -> Evaluator:
+    """Wait until it serves."""
+    while (told := read(port_file)) is None:
+        if process.returncode is not None:
+            raise SystemExit(f"the service ended with {process.returncode}")
+        await asyncio.sleep(0.05)
+    async with grpc.aio.insecure_channel(told["listen"]) as channel:
+        health: Any = health_pb2_grpc.HealthStub(channel)  # whose calls have no types
+        async for answer in health.Watch(health_pb2.HealthCheckRequest()):
+            if answer.status == health_pb2.HealthCheckResponse.SERVING:
+                break
+    return Evaluator(process, told["listen"], told["metrics"])
+
+
+def read(port_file: Path) -> dict[str, str] | None:
+    """The addresses that a process told, if it has."""
+    return json.loads(port_file.read_text("utf-8")) if port_file.exists() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Medians of some rounds."""
+
+    per_second: float
+    cpu_micros: float
+    """CPU time of the evaluators for each, in µs."""
+
+
+async def measured(
+    running: Sequence[Evaluator], callers: int, call: Callable[[], Awaitable[int]]
+) -> Measured:
+    """Have callers call for a second, five times; `call` tells how many it has done."""
+    rates, costs = [], []
+    for number in range(ROUNDS + 1):
+        cpu = sum(one.cpu_seconds() for one in running)
+        begun = time.perf_counter()
+
+        async def caller(until: float = begun + ROUND_SECONDS) -> int:
+            done = 0
+            while time.perf_counter() < until:
+                done += await call()
+            return done
+
+        done = sum(await asyncio.gather(*(caller() for _ in range(callers))))
+        elapsed = time.perf_counter() - begun
+        cpu = sum(one.cpu_seconds() for one in running) - cpu
+        if number:  # the first warms up
+            rates.append(done / elapsed)
+            costs.append(1e6 * cpu / done)
+    return Measured(statistics.median(rates), statistics.median(costs))
+
+
+class Bulk:
+    """Ways to have records evaluated, so many a message."""
+
+    def __init__(self, channel: grpc.aio.Channel, records: packed.Records, size: int) -> None:
+        self._stub = EvaluationServiceStub(channel)
+        self._size = size
+        self._messages = [
+            records[at : at + size].tobytes() for at in range(0, min(len(records), 64 * size), size)
+        ]
+        self._next = 0
+
+    def _message(self) -> bytes:
+        self._next += 1
+        return self._messages[self._next % len(self._messages)]
+
+    async def unary(self) -> int:
+        """A call with one message."""
+        answer = await self._stub.EvaluateHands(
+            pb.EvaluateHandsRequest(
+                rule_set=RULES.id,
+                layout=packed.LAYOUT,
+                questions=[QUESTION],
+                hands=self._message(),
+            )
+        )
+        assert len(answer.results) == self._size * packed.RESULT.itemsize
+        return self._size
+
+    async def stream(self) -> int:
+        """A stream of messages for a round's time."""
+        call = self._stub.StreamHands()
+        until = time.perf_counter() + ROUND_SECONDS
+        sent = answered = 0
+        while True:
+            while sent - answered < AHEAD and time.perf_counter() < until:
+                await call.write(
+                    pb.StreamHandsRequest(
+                        rule_set=RULES.id,
+                        layout=packed.LAYOUT,
+                        questions=[QUESTION],
+                        hands=self._message(),
+                    )
+                )
+                sent += 1
+            if answered == sent:
+                break
+            answer = await call.read()
+            assert isinstance(answer, pb.StreamHandsResponse)
+            assert len(answer.results) == self._size * packed.RESULT.itemsize
+            answered += 1
+        await call.done_writing()
+        assert await call.read() is grpc.aio.EOF
+        return answered * self._size
+
+
+async def bulk(lines: Lines, records: packed.Records, key: str) -> None:
+    """One evaluator, by size of message."""
+    where = cores()
+    pin(where[0])
+    in_process = in_process_rate(records)
+    group = f"Bulk over gRPC, one evaluator on one core, scoring under {RULES.id}"
+    lines.add(Line(group, f"in process, {SIZES[-1]:,} hands at a time", in_process))
+    async with evaluators(1, key) as running:
+        pin(where[-1])
+        async with connect(running[0].address, mint_token(key, "operator")) as channel:
+            for way in ("unary", "stream"):
+                for size in SIZES:
+                    asked = Bulk(channel, records, size)
+                    call, callers = (asked.unary, CALLERS) if way == "unary" else (asked.stream, 1)
+                    found = await measured(running, callers, call)
+                    lines.add(
+                        Line(
+                            group,
+                            f"{way}, {size:,} a message",
+                            found.per_second,
+                            reference="in process",
+                            reference_per_second=in_process,
+                            goal=GOALS.get((way, size)),
+                            note=f"{found.cpu_micros:.3g} µs CPU a hand",
+                        )
+                    )
+    pin(*where)
+
+
+def in_process_rate(records: packed.Records) -> float:
+    """Hands a second of the same kernels without a service between, on this core."""
+    # As they come in: from bytes, so that nobody may write to them.
+    hands = np.frombuffer(records.tobytes(), packed.HAND)
+    results = np.empty(SIZES[-1], packed.RESULT)
+
+    def work() -> None:
+        for at in range(0, len(hands), len(results)):
+            packed.evaluate(RULES, hands[at : at + len(results)], packed.SCORE, results)
+
+    return median_rate(work, len(hands))
+
+
+async def replicas(lines: Lines, records: packed.Records, key: str) -> None:
+    """More and more evaluators behind one channel."""
+    chance = np.random.default_rng(SEED)
+    wall = [kind for kind in range(34) for _ in range(4)]
+    hand = sorted(int(kind) for kind in chance.permutation(wall)[:14])
+    question = pb.AnalyzeRequest(
+        rules=rules_pb2.RuleSetChoice(id=RULES.id),
+        hand=pb.Hand(concealed=[tiles.code(kind) for kind in hand]),
+    )
+    for count in REPLICAS:
+        async with evaluators(count, key) as running:
+            target = "ipv4:" + ",".join(one.address for one in running)
+            async with connect(target, mint_token(key, "operator")) as channel:
+                stub = EvaluationServiceStub(channel)
+
+                async def analyze(ask: Any = stub.Analyze) -> int:
+                    await ask(question)
+                    return 1
+
+                several = f"{count} replica{'s' if count > 1 else ''}"
+                found = await measured(running, 4 * CALLERS, analyze)
+                lines.add(
+                    Line(
+                        "Replicas behind one channel",
+                        f"Analyze, {several}",
+                        found.per_second,
+                        "calls",
+                        note=f"{found.cpu_micros:.3g} µs CPU a call",
+                    )
+                )
+                asked = Bulk(channel, records, SIZES[-1])
+                found = await measured(running, 2 * count, asked.unary)
+                lines.add(
+                    Line(
+                        "Replicas behind one channel",
+                        f"EvaluateHands of {SIZES[-1]:,}, {several}",
+                        found.per_second,
+                        note=f"{found.cpu_micros:.3g} µs CPU a hand",
+                    )
+                )
+
+
+async def main() -> None:
+    """Measure, print and keep."""
+    key = secrets.token_hex(32)
+    lines = Lines("evaluation")
+    records = winning_shapes()
+    await bulk(lines, records, key)
+    await replicas(lines, records, key)
+    lines.save()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
