@@ -59,6 +59,9 @@ def explain(error: grpc.RpcError) -> Problem:
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in message:
         # gRPC refuses these before the service sees them, so nobody could add a reason.
         return Problem(code, "MESSAGE_TOO_LARGE", message)
+    if code is grpc.StatusCode.INTERNAL and "RST_STREAM" in message:
+        # So a proxy, such as Envoy, ends a stream whose server it has lost.
+        return Problem(grpc.StatusCode.UNAVAILABLE, "STREAM_LOST", message)
     return Problem(code, code.name, message)
 
 
