@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
+import numpy as np
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fangcheng.evaluation.v1 import evaluation_pb2 as pb
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng_client import explain
+from fangcheng_client import explain, hands
 from fangcheng_kit.principal import mint_token
 
 from .running import LONG_SECONDS, environment
@@ -217,6 +218,14 @@ def hands_for_seconds() -> pb.AnalyzeBatchRequest:
             for _ in range(150)
         ]
     )
+
+
+def random_records(rules: rules_pb2.RuleSet, count: int) -> hands.Records:
+    """Packed hands of 13 tiles from a full wall."""
+    chance = np.random.default_rng(8)
+    wall = np.repeat(np.arange(34), 4)
+    drawn = chance.permuted(np.tile(wall, (count, 1)), axis=1)[:, :13]
+    return hands.from_counts(rules, (drawn[:, :, None] == np.arange(34)).sum(axis=1))
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc.aio
+import numpy as np
 import pytest
 import yaml
 
@@ -21,11 +22,21 @@ from fangcheng.table.v1 import table_pb2
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
-from fangcheng_client import connect, explain
+from fangcheng_client import connect, explain, hands
 from fangcheng_kit.principal import mint_token
 from fangcheng_kit.settings import split_address
 
-from .replicas import READY, TOKEN, Load, Replica, Replicas, hands_for_seconds, program, shares
+from .replicas import (
+    READY,
+    TOKEN,
+    Load,
+    Replica,
+    Replicas,
+    hands_for_seconds,
+    program,
+    random_records,
+    shares,
+)
 from .replicas import until as until_async
 from .running import Running
 
@@ -182,6 +193,38 @@ async def test_a_drained_replica_behind_envoy_finishes_what_it_has(tmp_path: Pat
                 assert leaves.process.returncode == 0
                 await load.goes_on(50)
                 assert not load.failures
+
+
+async def test_packed_hands_go_through_envoy_by_the_message_and_by_the_stream(
+    tmp_path: Path,
+) -> None:
+    edge = Edge(tmp_path)
+    with Replicas(tmp_path) as replicas:
+        east, west = [await replicas.start(name) for name in ("east", "west")]
+        edge.list_evaluators(east.address, west.address)
+        async with edge.running(), edge.channel() as channel:
+            rules = await hands.rule_set(channel, "baishan_kele")
+            no_hands = np.zeros(hands.MOST_HANDS, hands.HAND)
+            largest = await hands.evaluate(
+                channel, rules, no_hands, hands_per_message=len(no_hands)
+            )
+            assert {one.reason for one in hands.unpack(rules, largest[:10])} == {"WRONG_TILE_COUNT"}
+
+            records = random_records(rules, 4_000)
+            done: list[int] = []
+
+            def progress(so_far: int, _: int) -> None:
+                done.append(so_far)
+                if len(done) == 4:
+                    east.kill()
+
+            found = await hands.evaluate(
+                channel, rules, records, hands_per_message=100, progress=progress
+            )
+            assert done[-1] == len(records)
+            again = await hands.evaluate(channel, rules, records, hands_per_message=1_000)
+            assert (found == again).all()
+            assert not found["status"].any()
 
 
 async def test_every_service_is_reached_by_the_path_of_its_calls(

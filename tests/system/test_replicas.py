@@ -9,10 +9,19 @@ from pathlib import Path
 import pytest
 
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
-from fangcheng_client import connect
+from fangcheng_client import connect, hands
 
 from .nameserver import name_server
-from .replicas import TOKEN, Load, Replica, Replicas, hands_for_seconds, shares, until
+from .replicas import (
+    TOKEN,
+    Load,
+    Replica,
+    Replicas,
+    hands_for_seconds,
+    random_records,
+    shares,
+    until,
+)
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
@@ -122,6 +131,30 @@ async def test_a_drained_replica_finishes_what_it_has(replicas: Replicas) -> Non
         assert leaves.process.returncode == 0
         await load.goes_on(50)
         assert not load.failures
+
+
+async def test_bulk_goes_on_when_a_replica_is_killed_in_the_midst(replicas: Replicas) -> None:
+    east, west = [await replicas.start(name) for name in ("east", "west")]
+    async with connect(target(east, west), TOKEN) as channel:
+        rules = await hands.rule_set(channel, "baishan_kele")
+        records = random_records(rules, 4_000)
+        done: list[int] = []
+
+        def progress(so_far: int, of: int) -> None:
+            assert of == len(records)
+            done.append(so_far)
+            if len(done) == 4:
+                east.kill()
+
+        found = await hands.evaluate(
+            channel, rules, records, hands_per_message=100, progress=progress
+        )
+        assert east.process.poll() is not None
+        assert done == list(range(100, len(records) + 1, 100))
+        again = await hands.evaluate(channel, rules, records, hands_per_message=1_000)
+        assert (found == again).all()
+        assert not found["status"].any()
+        assert set(found["shape_shanten"].tolist()) >= {2, 3, 4}
 
 
 def same_free_port(*hosts: str) -> int:
