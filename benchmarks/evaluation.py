@@ -264,7 +264,57 @@ async def bulk(lines: Lines, records: packed.Records, key: str) -> None:
                             note=f"{found.cpu_micros:.3g} µs CPU a hand",
                         )
                     )
+            await beside_bulk(lines, channel, records)
     pin(*where)
+
+
+async def beside_bulk(lines: Lines, channel: grpc.aio.Channel, records: packed.Records) -> None:
+    """How long small calls take while streams keep the evaluator's core busy."""
+    stub = EvaluationServiceStub(channel)
+    health: Any = health_pb2_grpc.HealthStub(channel)
+    question = a_question()
+    asked = Bulk(channel, records, SIZES[-1])
+
+    async def keep_busy() -> None:
+        while True:
+            await asked.stream()
+
+    streams = [asyncio.create_task(keep_busy()) for _ in range(2)]
+    small: dict[str, Callable[[], Awaitable[object]]] = {
+        "Analyze": lambda: stub.Analyze(question),
+        "health": lambda: health.Check(health_pb2.HealthCheckRequest()),
+    }
+    for name, call in small.items():
+        took = []
+        begun = time.perf_counter()
+        while (now := time.perf_counter()) < begun + ROUNDS * ROUND_SECONDS:
+            await call()
+            took.append(time.perf_counter() - now)
+        centiles = statistics.quantiles(took, n=100)
+        lines.add(
+            Line(
+                "Small calls, one after the other, while two streams keep that core busy",
+                name,
+                len(took) / sum(took),
+                "calls",
+                note=f"p50 {1e3 * centiles[49]:.2f} ms (promised: 5), "
+                f"p99 {1e3 * centiles[98]:.2f} ms",
+            )
+        )
+    for stream in streams:
+        stream.cancel()
+    await asyncio.gather(*streams, return_exceptions=True)
+
+
+def a_question() -> pb.AnalyzeRequest:
+    """A random hand of 14 tiles."""
+    chance = np.random.default_rng(SEED)
+    wall = [kind for kind in range(34) for _ in range(4)]
+    hand = sorted(int(kind) for kind in chance.permutation(wall)[:14])
+    return pb.AnalyzeRequest(
+        rules=rules_pb2.RuleSetChoice(id=RULES.id),
+        hand=pb.Hand(concealed=[tiles.code(kind) for kind in hand]),
+    )
 
 
 def in_process_rate(records: packed.Records) -> float:
@@ -282,13 +332,7 @@ def in_process_rate(records: packed.Records) -> float:
 
 async def replicas(lines: Lines, records: packed.Records, key: str) -> None:
     """More and more evaluators behind one channel."""
-    chance = np.random.default_rng(SEED)
-    wall = [kind for kind in range(34) for _ in range(4)]
-    hand = sorted(int(kind) for kind in chance.permutation(wall)[:14])
-    question = pb.AnalyzeRequest(
-        rules=rules_pb2.RuleSetChoice(id=RULES.id),
-        hand=pb.Hand(concealed=[tiles.code(kind) for kind in hand]),
-    )
+    question = a_question()
     for count in REPLICAS:
         async with evaluators(count, key) as running:
             target = "ipv4:" + ",".join(one.address for one in running)

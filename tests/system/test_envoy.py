@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import socket
+import subprocess
 import sys
 import urllib.request
 from collections.abc import AsyncIterator
@@ -25,6 +27,8 @@ from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import connect, explain, hands
 from fangcheng_kit.principal import mint_token
 from fangcheng_kit.settings import split_address
+from fangcheng_suite.commands import up
+from fangcheng_suite.launcher import Ports
 
 from .replicas import (
     READY,
@@ -115,6 +119,30 @@ def _set_port(address: dict[str, Any]) -> str:
 def _endpoint(address: str) -> dict[str, Any]:
     host, port = split_address(address)
     return {"endpoint": {"address": {"socket_address": {"address": host, "port_value": port}}}}
+
+
+def test_what_is_shipped_fits_a_suite_of_two_evaluators_on_its_usual_ports() -> None:
+    checked = subprocess.run(
+        [ENVOY, "--mode", "validate", "-c", "deploy/envoy/envoy.yaml"],
+        cwd=DEPLOY.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr
+    config = yaml.safe_load((DEPLOY / "envoy.yaml").read_text("utf-8"))
+    listed = yaml.safe_load((DEPLOY / "evaluators.yaml").read_text("utf-8"))["resources"]
+    listed += [one["load_assignment"] for one in config["static_resources"]["clusters"][1:]]
+    found = {
+        (one["cluster_name"], endpoint["endpoint"]["address"]["socket_address"]["port_value"])
+        for one in listed
+        for group in one["endpoints"]
+        for endpoint in group["lb_endpoints"]
+    }
+    replicas = [("evaluation", 0), ("evaluation", 1)]
+    replicas += [("matchmaking", 0), ("table", 0), ("wallet", 0)]
+    usual = Ports(inspect.signature(up).parameters["port"].default)
+    assert found == {(service, usual.of(service, number)[0]) for service, number in replicas}
 
 
 async def all_answer(load: Load, *replicas: Replica) -> None:
