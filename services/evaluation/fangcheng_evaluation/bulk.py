@@ -2,12 +2,13 @@
 
 Nothing is converted. A message is cut into chunks, each of them a call of the kernels on a slice of
 its bytes, so that messages of many callers take turns, and one that nobody waits for any more is
-left off.
+left off. A message that takes no longer than the way to a thread and back is done at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
@@ -23,14 +24,20 @@ from fangcheng_rules.errors import RulesError
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import rule_set
 
-from .lanes import Lane
+from .lanes import NEWEST, Lane
 from .metrics import Metrics
 
 MOST_HANDS = 100_000
 """In one message: 3.2 MB, and 4 MB of results."""
 
-FEW_HANDS = 64
-"""So many go with the single hands: they take no longer, and need not wait behind a bulk."""
+AT_ONCE_SECONDS = 0.000_5
+"""Work that is done in the event loop, which others can wait for; a thread takes a tenth of it."""
+
+CHUNK_SECONDS = 0.004
+"""Work of a chunk."""
+
+FEWEST_HANDS = 64
+"""Of a chunk, and of the first one of a kind, when nobody knows how long it takes."""
 
 MOST_AHEAD = 2
 """Messages of one stream that are worked on: one in the thread, one for when that is done."""
@@ -86,31 +93,41 @@ def read(request: pb.EvaluateHandsRequest | pb.StreamHandsRequest) -> Batch:
 
 
 class Bulk:
-    """Evaluates packed hands, a few of them in the lane of single hands."""
+    """Evaluates packed hands."""
 
-    def __init__(self, few: Lane, many: Lane, chunk_hands: int, metrics: Metrics) -> None:
-        self._few = few
-        self._many = many
+    def __init__(self, lane: Lane, chunk_hands: int, metrics: Metrics) -> None:
+        self._lane = lane
         self._chunk_hands = chunk_hands
         self._metrics = metrics
+        self._seconds_per_hand: dict[tuple[str, int], float] = {}
+        """CPU time, by rule set and what is asked: other work on the machine is not in it."""
 
     async def evaluate(self, call: str, batch: Batch, *, held_back: bool = False) -> packed.Records:
         """The results; raises Busy, or waits for its turn where it may be `held_back`."""
+        at_once = self.at_once(call, batch)
+        if at_once is not None:
+            return at_once
         hands = len(batch.hands)
-        lane, weight = (self._few, 1) if hands <= FEW_HANDS else (self._many, hands)
         results: packed.Records = np.empty(hands, packed.RESULT)
-        async with lane.admitted(weight, held_back=held_back):
-            for start in range(0, hands, self._chunk_hands):
-                part = slice(start, start + self._chunk_hands)
+        async with self._lane.admitted(hands, held_back=held_back):
+            start = 0
+            while start < hands:
+                part = slice(start, start + self._chunk(batch))
                 chunk, out = batch.hands[part], results[part]
-                await lane.do(
-                    min(len(chunk), weight),
-                    partial(packed.evaluate, batch.rules, chunk, batch.ask, out),
-                )
-        bad = int(np.count_nonzero(results["status"]))
-        self._metrics.count(call, batch.rules.id, answered=True, hands=hands - bad)
-        self._metrics.count(call, batch.rules.id, answered=False, hands=bad)
-        return results
+                seconds = await self._lane.do(len(chunk), partial(_timed, batch, chunk, out))
+                self._learn(batch, seconds / len(chunk))
+                start = part.stop
+        return self._counted(call, batch, results)
+
+    def at_once(self, call: str, batch: Batch) -> packed.Records | None:
+        """The results of hands that take hardly any time; None: these may take longer."""
+        hands = len(batch.hands)
+        known = self._seconds_per_hand.get((batch.rules.id, batch.ask))
+        if known is None or known * hands > AT_ONCE_SECONDS:
+            return None
+        results: packed.Records = np.empty(hands, packed.RESULT)
+        self._learn(batch, _timed(batch, batch.hands, results) / hands)
+        return self._counted(call, batch, results)
 
     async def stream(
         self, call: str, requests: AsyncIterator[pb.StreamHandsRequest]
@@ -120,36 +137,71 @@ class Bulk:
         Raises Busy for the first message alone. The others are held back, and what is not read
         holds the client back.
         """
-        reading: Reading | None = _next(requests)
+        reading: Reading | None = None
         working: deque[asyncio.Future[packed.Records]] = deque()
-        is_first = True
+        is_open, is_begun = True, False
         try:
-            while reading or working:
-                events: list[asyncio.Future[Any]] = [working[0]] if working else []
+            while is_open or working:
+                if not working:
+                    request = await (reading or anext(requests, None))
+                    reading = None
+                    if request is None:
+                        break
+                    batch = read(request)
+                    results = self.at_once(call, batch)
+                    if results is None:
+                        work = self.evaluate(call, batch, held_back=is_begun)
+                        working.append(asyncio.ensure_future(work))
+                    is_begun = True
+                    if results is not None:
+                        yield results
+                        continue
+                if is_open and not reading:
+                    reading = _next(requests)
+                events: list[asyncio.Future[Any]] = [working[0]]
                 if reading and len(working) < MOST_AHEAD:
                     events.append(reading)
                 await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
+                if reading and reading.done() and len(working) < MOST_AHEAD:
+                    is_open = not reading.exception() and reading.result() is not None
+                    if is_open or reading.exception():
+                        working.append(asyncio.ensure_future(self._answer(call, reading)))
+                    reading = None
                 while working and working[0].done():
                     yield working.popleft().result()
-                if reading and reading.done() and len(working) < MOST_AHEAD:
-                    error = reading.exception()
-                    if error or reading.result() is not None:
-                        work = self._answer(call, reading, held_back=not is_first)
-                        working.append(asyncio.ensure_future(work))
-                        is_first = False
-                        reading = None if error else _next(requests)
-                    else:
-                        reading = None
         finally:
             left: list[asyncio.Future[Any]] = [*working, *([reading] if reading else [])]
             for one in left:
                 one.cancel()
             await asyncio.gather(*left, return_exceptions=True)
 
-    async def _answer(self, call: str, reading: Reading, *, held_back: bool) -> packed.Records:
-        """To a message that was read, or could not be."""
+    async def _answer(self, call: str, reading: Reading) -> packed.Records:
+        """To a further message of a stream, or that it could not be read, in its turn."""
         request = cast(pb.StreamHandsRequest, reading.result())
-        return await self.evaluate(call, read(request), held_back=held_back)
+        return await self.evaluate(call, read(request), held_back=True)
+
+    def _chunk(self, batch: Batch) -> int:
+        known = self._seconds_per_hand.get((batch.rules.id, batch.ask))
+        wanted = int(CHUNK_SECONDS / known) if known else 0
+        return min(max(wanted, FEWEST_HANDS), self._chunk_hands)
+
+    def _learn(self, batch: Batch, seconds: float) -> None:
+        key = batch.rules.id, batch.ask
+        known = self._seconds_per_hand.get(key, seconds)
+        self._seconds_per_hand[key] = known + NEWEST * (seconds - known)
+
+    def _counted(self, call: str, batch: Batch, results: packed.Records) -> packed.Records:
+        bad = int(np.count_nonzero(results["status"]))
+        self._metrics.count(call, batch.rules.id, answered=True, hands=len(results) - bad)
+        self._metrics.count(call, batch.rules.id, answered=False, hands=bad)
+        return results
+
+
+def _timed(batch: Batch, hands: packed.Records, out: packed.Records) -> float:
+    """Seconds of CPU time that it took."""
+    begun = time.thread_time()
+    packed.evaluate(batch.rules, hands, batch.ask, out)
+    return time.thread_time() - begun
 
 
 def _next(requests: AsyncIterator[pb.StreamHandsRequest]) -> Reading:

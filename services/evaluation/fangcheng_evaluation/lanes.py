@@ -21,8 +21,8 @@ T = TypeVar("T")
 
 _SHORTEST_RETRY_SECONDS = 0.05
 _LONGEST_RETRY_SECONDS = 5.0
-# How much the newest measurement counts in the average.
-_NEWEST = 0.2
+NEWEST = 0.2
+"""How much the newest measurement counts in an average."""
 
 
 class Busy(Exception):
@@ -85,7 +85,7 @@ class Lane:
         self._metrics.queued.observe(waited_seconds)
         self._metrics.worked.observe(took_seconds)
         newest = took_seconds / hands
-        self._seconds_per_hand += _NEWEST * (newest - self._seconds_per_hand)
+        self._seconds_per_hand += NEWEST * (newest - self._seconds_per_hand)
         return result
 
     async def _room(self, hands: int) -> None:

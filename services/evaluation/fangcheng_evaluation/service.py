@@ -252,7 +252,7 @@ async def open_service(settings: EvaluationSettings, kit: Kit) -> AsyncIterator[
                     Evaluation(
                         single,
                         batches,
-                        Bulk(single, packed, settings.chunk_packed_hands, metrics),
+                        Bulk(packed, settings.chunk_packed_hands, metrics),
                         settings.chunk_hands,
                         metrics,
                     ),
