@@ -631,6 +631,28 @@ class EvaluateHandsRequest(_message.Message):
     A win is counted in the reading that is worth most by the hand and the moment. What records do not
     tell of is for Score: losers, flowers, a treasure, what forbids a seat to win.
 
+    A record has 32 bytes, little-endian, without gaps, and zero wherever nothing is said:
+
+        offset bytes
+             0    16  concealed tiles: four 32-bit words for characters, dots, bamboos, honours. Three
+                      bits for each rank, the first rank's lowest: how many of it. The winning tile
+                      is among them.
+            16     4  melds, filled from the front, a byte each: 0 for none, or 64 * how + kind + 1 of
+                      its lowest tile. how: 0 chi, 1 pong, 2 exposed or added kong, 3 concealed kong.
+                      A chi of 5z is a whirlwind kong.
+            20     1  two bits for each dragon, 5z lowest: how many were added to the whirlwind kong
+            21     1  the winning tile's kind + 1; 0: not said, and always of 13 tiles
+            22     1  how it is won; 0: on another's tile. Any of 1 self-draw, 2 after a kong,
+                      4 after a flower, 8 on the deal, 16 in the first round, 32 declared,
+                      64 as the dealer, 128 with the three others closed
+            23     1  0
+            24     4  the values of the options that `RuleSet.packed_options` names, in that order, a
+                      byte each: 0 or 1 for a BOOL
+            28     4  0
+
+    The kind of a tile counts from 0: 1m to 9m are 0 to 8, 1p to 9p 9 to 17, 1s to 9s 18 to 26, 1z to
+    7z 27 to 33. With its melds, each counting as three, a hand has 13 or 14 tiles.
+
     Example: `{rule_set: "baishan_kele", layout: 1, questions: HAND_QUESTION_WAITS,
     hands: "I\\0\\0\\0\\0\\x92\\0\\0\\0\\0\\x0c\\0\\2\\0\\1\\0"
     "\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"}`
@@ -650,29 +672,7 @@ class EvaluateHandsRequest(_message.Message):
     layout: _builtins.int
     """The version of the records: 1. Another is refused with FAILED_PRECONDITION (UNKNOWN_LAYOUT)."""
     hands: _builtins.bytes
-    """1 to 100,000 records of 32 bytes, one after the other. Little-endian, without gaps, and zero
-    wherever nothing is said:
-
-      offset  bytes  what
-           0     16  concealed tiles: four 32-bit words for characters, dots, bamboos, honours. Three
-                     bits for each rank, the first rank's lowest: how many of it. The winning tile
-                     is among them.
-          16      4  melds, filled from the front, a byte each: 0 for none, or 64 * how + kind + 1 of
-                     its lowest tile. how: 0 chi, 1 pong, 2 exposed or added kong, 3 concealed kong.
-                     A chi of 5z is a whirlwind kong.
-          20      1  two bits for each dragon, 5z lowest: how many were added to the whirlwind kong
-          21      1  the winning tile's kind + 1; 0: not said. Always 0 of 13 tiles
-          22      1  how it is won; nothing: on another's tile. Any of 1 self-draw, 2 after a kong,
-                     4 after a flower, 8 on the deal, 16 in the first round, 32 declared, 64 as the
-                     dealer, 128 with the three others closed
-          23      1  0
-          24      4  the values of the options that `RuleSet.packed_options` names, in that order, a
-                     byte each: 0 or 1 for a BOOL
-          28      4  0
-
-    The kind of a tile counts from 0: 1m to 9m are 0 to 8, 1p to 9p 9 to 17, 1s to 9s 18 to 26, 1z to
-    7z 27 to 33. With its melds, each counting as three, a hand has 13 or 14 tiles.
-    """
+    """1 to 100,000 records, one after the other."""
     @_builtins.property
     def questions(self) -> _containers.RepeatedScalarFieldContainer[Global___HandQuestion.ValueType]:
         """What is asked; nothing: everything. What is not asked for costs nothing."""
@@ -696,7 +696,25 @@ Global___EvaluateHandsRequest: _TypeAlias = EvaluateHandsRequest  # noqa: Y015
 
 @_typing.final
 class EvaluateHandsResponse(_message.Message):
-    """What they are."""
+    """What they are, in packed records.
+
+    A record has 40 bytes, little-endian and without gaps:
+
+        offset bytes
+             0     1  0, or why the record is no hand, and everything else is 0: 1 INVALID_RECORD,
+                      2 INVALID_MELD, 3 TILE_NOT_PLAYED, 4 WRONG_TILE_COUNT, 5 FIFTH_COPY,
+                      6 TILE_NOT_HELD (the winning tile), 7 INVALID_OPTION, 8 INVALID_MOMENT
+             1     1  1 for 14 tiles that win by their shape and the rule set's conditions
+             2     1  shanten under the conditions, signed: -1 wins, 0 has a legal wait, 14 can win no
+                      more, 127 was not asked for
+             3     1  shanten by shape alone, signed; 127 was not asked for
+             4     2  of a win, the sum of the fan that count against every loser; fixed amounts are
+                      left aside
+             6     2  0
+             8     8  of 13 tiles, the legal waits: bit k for kind k
+            16    24  of a win, how often each fan item counts, a byte each: the items of
+                      `RuleSet.fan_items` whose `whose` is not `loser`, in that order
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -705,23 +723,7 @@ class EvaluateHandsResponse(_message.Message):
     layout: _builtins.int
     """The version of the results: that of the request."""
     results: _builtins.bytes
-    """One record of 40 bytes for each hand, in their order, little-endian and without gaps:
-
-      offset  bytes  what
-           0      1  0, or why the record is no hand; everything else is 0 then. 1 INVALID_RECORD,
-                     2 INVALID_MELD, 3 TILE_NOT_PLAYED, 4 WRONG_TILE_COUNT, 5 FIFTH_COPY,
-                     6 TILE_NOT_HELD (the winning tile), 7 INVALID_OPTION, 8 INVALID_MOMENT
-           1      1  1 for 14 tiles that win by their shape and the rule set's conditions
-           2      1  shanten under the conditions, signed: -1 wins, 0 has a legal wait, 14 can win no
-                     more, 127 was not asked for
-           3      1  shanten by shape alone, signed; 127 was not asked for
-           4      2  of a win, the sum of the fan that count against every loser; fixed amounts are
-                     left aside
-           6      2  0
-           8      8  of 13 tiles, the legal waits: bit k for kind k
-          16     24  of a win, how often each fan item counts, a byte each: the items of
-                     `RuleSet.fan_items` whose `whose` is not `loser`, in that order
-    """
+    """A record for each hand, in their order."""
     def __init__(
         self,
         *,
