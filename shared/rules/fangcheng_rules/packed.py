@@ -41,18 +41,27 @@ flowers, a drawn treasure, locks that forbid a seat to win.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InvalidHand, InvalidMeld
 from .hand import Hand
 from .kernels.bound import NEVER as NEVER
-from .kernels.bound import bind
-from .melds import Meld, MeldKind
+from .kernels.bound import Counting, bind, read_only_words
+from .kernels.records import (
+    ANY_HAND,
+    CANNOT_BE,
+    HAND_WORDS,
+    NEEDS_KONG,
+    NO_MELD,
+    NO_MELD_BUT_WHIRLWIND,
+    RESULT_WORDS,
+)
+from .melds import MeldKind
 from .moments import Moment
-from .tiles import DRAGONS, PLAY_KINDS
+from .tiles import DRAGONS
 
 if TYPE_CHECKING:
     from .ruleset import RuleSet
@@ -111,18 +120,6 @@ STATUSES: Final = (
     ("INVALID_MOMENT", "a moment that cannot be, or one of a hand that says no winning tile"),
 )
 """By status: the reason, and a sentence."""
-(
-    OK,
-    INVALID_RECORD,
-    INVALID_MELD,
-    TILE_NOT_PLAYED,
-    WRONG_TILE_COUNT,
-    FIFTH_COPY,
-    TILE_NOT_HELD,
-    INVALID_OPTION,
-    INVALID_MOMENT,
-) = range(len(STATUSES))
-
 Records = npt.NDArray[np.void]
 
 
@@ -174,125 +171,115 @@ def pack(hands: list[Hand]) -> Records:
 
 def check(rule_set: RuleSet, hands: Records) -> npt.NDArray[np.uint8]:
     """The status of each record."""
-    return np.array([_read(rule_set, record)[0] for record in hands], np.uint8)
+    return np.maximum(-_sizes(rule_set, _as_words(hands, HAND)), 0).astype(np.uint8)
 
 
 def evaluate(
     rule_set: RuleSet, hands: Records, ask: int = EVERYTHING, out: Records | None = None
 ) -> Records:
-    """What each hand is; `out` is written to where it is given."""
+    """What each hand is; written to `out` where it is given, a contiguous array of `RESULT`.
+
+    Nothing is read of a record that is not in order but that it is not.
+    """
     results: Records = np.empty(len(hands), RESULT) if out is None else out
-    results[:] = np.zeros((), RESULT)
+    words = _as_words(hands, HAND)
+    found = results.view(np.int64)
     kernels = bind(rule_set.hot)
-    places = {item: i for i, item in enumerate(winner_items(rule_set))}
-    for record, result in zip(hands, results, strict=True):
-        status, hand = _read(rule_set, record)
-        result["status"] = status
-        if hand is None:
-            continue
-        concealed, melds = hand.concealed, hand.melds
-        options = int.from_bytes(bytes(record["options"]), "little")
-        won = int(record["won"]) - 1
-        moment = Moment(int(record["moment"]))
-        result["shanten"] = result["shape_shanten"] = NOT_ASKED
-        if ask & SCORE and hand.size == 14:
-            best: tuple[int, int, dict[str, int]] | None = None
-            for reading in kernels.readings(
-                concealed,
-                melds,
-                won if won >= 0 else None,
-                claimed=Moment.SELF_DRAW not in moment,
-                options=options,
-            ):
-                items = rule_set.counted(kernels.item_fan(reading.items), moment, hand.is_open)
-                worth = sum(fan or 1000 for fan in items.values()), reading.triplets.bit_count()
-                if best is None or worth > best[:2]:
-                    best = *worth, items
-            if best is not None:
-                result["win"] = 1
-                for item, fan in best[2].items():
-                    each = rule_set.items[item].fan
-                    result["counts"][places[item]] = fan // each if each else 1
-                result["fan"] = sum(best[2].values())
-        if ask & WAITS and hand.size == 13:
-            result["waits"] = sum(1 << kind for kind in kernels.waits(concealed, melds, options))
-        if ask & SHANTEN:
-            result["shape_shanten"] = kernels.shanten(concealed, melds)
-        if ask & LEGAL_SHANTEN:
-            result["shanten"] = kernels.legal_shanten(concealed, melds)
+    sizes = _sizes(rule_set, words)
+    found[:] = 0
+    found[::RESULT_WORDS] = np.where(sizes > 0, _NOTHING_ASKED, -sizes)
+    if ask & SCORE:
+        kernels.score_many(words, sizes, _counting(rule_set), found)
+    if ask & WAITS:
+        kernels.waits_of_many(words, sizes, found)
+    if ask & SHANTEN or (ask & LEGAL_SHANTEN and not rule_set.hot.needs):
+        kernels.shanten_of_many(words, sizes, found)
+    if ask & LEGAL_SHANTEN:
+        if rule_set.hot.needs:
+            kernels.legal_shanten_of_many(words, sizes, found)
+        else:
+            results["shanten"] = results["shape_shanten"]
+            if not ask & SHANTEN:
+                results["shape_shanten"][sizes > 0] = NOT_ASKED
     return results
 
 
-def _read(rule_set: RuleSet, record: Any) -> tuple[int, Hand | None]:
-    """A record's status, and its hand where that is 0."""
-    if record["reserved"] or record["reserved2"]:
-        return INVALID_RECORD, None
-    laid = [int(byte) for byte in record["melds"]]
-    melds = []
-    added = int(record["whirlwind"])
-    whirlwind = False
-    for place, byte in enumerate(laid):
-        if byte == 0:
-            if any(laid[place:]):
-                return INVALID_MELD, None
-            break
-        kind = _MELD_KINDS[byte >> 6]
-        first = (byte & 63) - 1
-        if not 0 <= first < PLAY_KINDS:
-            return INVALID_MELD, None
-        size = 4 if byte >> 7 else 3
-        tiles = (first,) * size
-        if kind is MeldKind.CHI:
-            tiles = (first, first + 1, first + 2)
-            if first == DRAGONS[0] and rule_set.whirlwind and not whirlwind:
-                kind, whirlwind = MeldKind.WHIRLWIND, True
-                for i, dragon in enumerate(DRAGONS):
-                    tiles += (dragon,) * (added >> (2 * i) & 3)
-        try:
-            melds.append(Meld(kind, tiles))
-        except InvalidMeld:
-            return INVALID_MELD, None
-    if added >> 6 or (added and not whirlwind):
-        return INVALID_MELD, None
-    concealed: list[int] = []
-    for suit, word in enumerate(record["concealed"]):
-        if int(word) >> (21 if suit == 3 else 27):
-            return TILE_NOT_PLAYED, None
-        for rank in range(9):
-            count = int(word) >> (3 * rank) & 7
-            if count > 4:
-                return FIFTH_COPY, None
-            concealed += [9 * suit + rank] * count
-    try:
-        hand = Hand(tuple(concealed), tuple(melds))
-        rule_set.check_tiles(hand)
-    except InvalidHand as error:
-        return [reason for reason, _ in STATUSES].index(error.reason), None
-    won = int(record["won"])
-    if won and (hand.size == 13 or won - 1 not in concealed):
-        return TILE_NOT_HELD, None
+_NOTHING_ASKED: Final = NOT_ASKED << 16 | NOT_ASKED << 24
+
+
+def _as_words(hands: Records, layout: np.dtype[np.void]) -> npt.NDArray[np.int64]:
+    """Records as the kernels read them, copied only where they lie at an odd place."""
+    if hands.dtype != layout:
+        raise TypeError(f"records of another layout: {hands.dtype}")
+    words: npt.NDArray[np.int64] = read_only_words(np.require(hands, requirements=("C", "A")))
+    return words
+
+
+def _sizes(rule_set: RuleSet, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """13 or 14 for each record in order, for others the status, negated."""
+    sizes = np.empty(len(words) // HAND_WORDS, np.int64)
+    bind(rule_set.hot).check_many(words, rule_set.play_mask, _limits(rule_set), sizes)
+    return sizes
+
+
+@cache
+def _limits(rule_set: RuleSet) -> npt.NDArray[np.int64]:
+    """What `records.status_of` wants: the options' greatest values, and what moments ask for."""
     specs = {spec.id: spec for spec in rule_set.options}
-    for i, value in enumerate(record["options"]):
-        known = i < len(rule_set.hot.options)
-        spec = specs[rule_set.hot.options[i]] if known else None
-        most = 0 if spec is None else 1 if isinstance(spec.default, bool) else spec.maximum
-        if value > most or (spec is not None and value < spec.minimum):
-            return INVALID_OPTION, None
-    moment = Moment(int(record["moment"]))
-    if moment and not (won and _can_be(moment, hand)):
-        return INVALID_MOMENT, None
-    return OK, hand
+    options = [specs[option] for option in rule_set.hot.options]
+    limits = [1 if isinstance(spec.default, bool) else spec.maximum for spec in options]
+    limits += [0] * (4 - len(limits))
+    limits += [_asked_of(Moment(moment)) for moment in range(256)]
+    return np.array(limits)
 
 
-def _can_be(moment: Moment, hand: Hand) -> bool:
-    """Whether a hand can have been won in this moment."""
+def _asked_of(moment: Moment) -> int:
+    """Which melds a win of this moment can have."""
     drawn = Moment.AFTER_KONG | Moment.AFTER_FLOWER | Moment.ON_DEAL
     if moment & drawn and Moment.SELF_DRAW not in moment:
-        return False
-    if Moment.AFTER_KONG in moment and not any(meld.is_kong for meld in hand.melds):
-        return False
+        return CANNOT_BE
+    if Moment.FIRST_ROUND in moment:
+        alone = not moment & (Moment.DEALER | Moment.AFTER_KONG)
+        return NO_MELD if alone else CANNOT_BE
     if Moment.ON_DEAL in moment:
-        if Moment.AFTER_KONG in moment or Moment.DEALER not in moment:
-            return False
-        return all(meld.kind is MeldKind.WHIRLWIND for meld in hand.melds)
-    return Moment.FIRST_ROUND not in moment or (Moment.DEALER not in moment and not hand.melds)
+        dealt = Moment.DEALER in moment and Moment.AFTER_KONG not in moment
+        return NO_MELD_BUT_WHIRLWIND if dealt else CANNOT_BE
+    return NEEDS_KONG if Moment.AFTER_KONG in moment else ANY_HAND
+
+
+@cache
+def _counting(rule_set: RuleSet) -> Counting:
+    """What counts beside the hand, by moment, drawn from `RuleSet.counted`."""
+    items = rule_set.hot.items
+    places = {item: place for place, item in enumerate(winner_items(rule_set))}
+
+    def counted(by_hand: tuple[str, ...], moment: Moment, is_open: bool) -> dict[str, int]:
+        return rule_set.counted({item: _fan(rule_set, item) for item in by_hand}, moment, is_open)
+
+    def share(item: str, fan: int) -> list[int]:
+        words = [0, 0, 0]
+        place = places[item]
+        words[place // 8] = (fan // (_fan(rule_set, item) or fan or 1) or 1) << (8 * (place % 8))
+        return words
+
+    moments = []
+    for flags in range(256):
+        for is_open in (False, True):
+            moment = Moment(flags)
+            beside = counted((), moment, is_open)
+            kept = sum(
+                15 << (4 * place)
+                for place, item in enumerate(items)
+                if item in counted((item,), moment, is_open)
+            )
+            shares = [share(item, fan) for item, fan in beside.items()]
+            moments += [kept, sum(beside.values()), *np.sum([[0, 0, 0], *shares], axis=0)]
+    return Counting(
+        np.array(moments, np.int64),
+        np.array([share(item, fan) for item in items for fan in range(16)], np.int64).ravel(),
+        sum(15 << (4 * i) for i, item in enumerate(items) if not _fan(rule_set, item)),
+    )
+
+
+def _fan(rule_set: RuleSet, item: str) -> int:
+    return rule_set.items[item].fan
