@@ -9,8 +9,9 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import grpc
 import pytest
 import structlog
 from prometheus_client import CollectorRegistry
@@ -20,7 +21,7 @@ from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng_client import connect
 from fangcheng_evaluation.service import open_service as open_evaluation
 from fangcheng_evaluation.settings import EvaluationSettings
-from fangcheng_kit import Running, serving
+from fangcheng_kit import Running, errors, serving
 from fangcheng_rules import events as play
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.melds import MeldKind
@@ -33,6 +34,9 @@ from fangcheng_table.metrics import TableMetrics
 from . import partners
 from .tables import Drive, at_random, created
 from .world import DEV_KEY, PLAYERS, Player, World, play_all, request, until, world
+
+Service = TypeVar("Service", bound=partners.FakeEvaluation)
+Ask = Callable[[Hand], Awaitable[Any]]
 
 KELE = rules.RuleSetChoice(id="baishan_kele", revision=1)
 READY = parse_hand("123456789m11p44z")
@@ -130,19 +134,21 @@ class Held(partners.FakeEvaluation):
 
 
 @asynccontextmanager
-async def asking() -> AsyncIterator[tuple[Held, Callable[[Hand], Awaitable[Any]]]]:
-    """An evaluator that is held, and the way in which a table asks it."""
-    held = Held()
+async def asking(
+    service: Service, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> AsyncIterator[tuple[Service, Ask]]:
+    """An evaluator, and the way in which a table asks it."""
     async with (
-        partners.serving(held, partners.FakeWallet()) as address,
+        partners.serving(service, partners.FakeWallet()) as address,
         connect(address) as channel,
     ):
-        asked = Evaluator(channel, TableMetrics(CollectorRegistry()), structlog.get_logger())
-        yield held, lambda hand: asked.analyze(KELE, hand)
+        metrics = TableMetrics(CollectorRegistry())
+        asked = Evaluator(channel, metrics, structlog.get_logger(), pause)
+        yield service, lambda hand: asked.analyze(KELE, hand)
 
 
 async def test_all_that_is_asked_in_a_turn_of_the_loop_is_one_call() -> None:
-    async with asking() as (held, ask):
+    async with asking(Held()) as (held, ask):
         first = [asyncio.ensure_future(ask(READY)) for _ in range(200)]
         calls = held.switch.calls
         await until(lambda: len(calls) == 1)
@@ -159,6 +165,41 @@ async def test_all_that_is_asked_in_a_turn_of_the_loop_is_one_call() -> None:
 
 
 # Until it is answered.
+
+
+class Refusing(partners.FakeEvaluation):
+    """An evaluator that is busy for as many calls as it is told."""
+
+    def __init__(self, times: int, retry_after_seconds: float) -> None:
+        super().__init__()
+        self._times = times
+        self._status = errors.details(
+            errors.ResourceExhausted(
+                "EVALUATOR_BUSY", "Busy.", retry_after_seconds=retry_after_seconds
+            )
+        )
+
+    async def AnalyzeBatch(self, request: Any, context: Any) -> Any:
+        if len(self.switch.calls) < self._times:
+            self.switch.calls.append(request)
+            details = ((errors.DETAILS_KEY, self._status),)
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Busy.", details)
+        return await super().AnalyzeBatch(request, context)
+
+
+async def test_a_busy_evaluator_is_asked_again_when_it_says() -> None:
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    async with asking(Refusing(3, 17.5), pause) as (busy, ask):
+        answers = await asyncio.gather(*(ask(READY) for _ in range(20)))
+    assert len(answers) == 20
+    assert pauses == [17.5] * 60
+    # What was refused in one call comes back in one call.
+    assert [len(call.requests) for call in busy.switch.calls] == [20] * 4
 
 
 @asynccontextmanager
