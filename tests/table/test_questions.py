@@ -268,11 +268,14 @@ async def _create(service: World, number: int) -> str:
 def test_a_table_process_has_no_compiler_in_it() -> None:
     """It asks an evaluator: numba alone would take 90 MB."""
     code = (
-        "import importlib.util, sys, fangcheng_table.service\n"
-        "print(importlib.util.find_spec('numba') is not None, 'numba' in sys.modules)"
+        "import importlib.util, runpy, sys, fangcheng_kit\n"
+        "def told(name, settings, open_service):\n"
+        "    print(name, importlib.util.find_spec('numba') is not None, 'numba' in sys.modules)\n"
+        "fangcheng_kit.run = told\n"
+        "runpy.run_module('fangcheng_table', run_name='__main__')"
     )
     environment = {k: v for k, v in os.environ.items() if k != "FANGCHENG_INTERPRETED"}
     shown = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
-    assert shown.stdout.split() == ["True", "False"], shown.stderr
+    assert shown.stdout.split() == ["table", "True", "False"], shown.stderr
