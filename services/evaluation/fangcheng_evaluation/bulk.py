@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -42,7 +42,9 @@ FEWEST_HANDS = 64
 MOST_AHEAD = 2
 """Messages of one stream that are worked on: one in the thread, one for when that is done."""
 
-ASKS = {
+MOST_QUESTIONS = 8
+
+ASKS: dict[int, int] = {
     pb.HAND_QUESTION_SCORE: packed.SCORE,
     pb.HAND_QUESTION_WAITS: packed.WAITS,
     pb.HAND_QUESTION_SHAPE_SHANTEN: packed.SHANTEN,
@@ -84,12 +86,19 @@ def read(request: pb.EvaluateHandsRequest | pb.StreamHandsRequest) -> Batch:
     if rest or not 1 <= count <= MOST_HANDS:
         wanted = f"1 to {MOST_HANDS} records of {packed.HAND.itemsize} bytes"
         raise InvalidRequest([("hands", f"{len(data)} bytes are not {wanted}")])
-    ask = packed.EVERYTHING
-    if request.questions:
-        ask = 0
-        for question in request.questions:
-            ask |= ASKS[question]
-    return Batch(rules, np.frombuffer(data, packed.HAND), ask)
+    return Batch(rules, np.frombuffer(data, packed.HAND), _ask(request.questions))
+
+
+def _ask(questions: Sequence[int]) -> int:
+    # Not left to the limits of the contract: checking those costs more than reading a message.
+    if len(questions) > MOST_QUESTIONS:
+        raise InvalidRequest([("questions", f"at most {MOST_QUESTIONS} are asked")])
+    ask = 0
+    for at, question in enumerate(questions):
+        if question not in ASKS:
+            raise InvalidRequest([(f"questions[{at}]", f"{question} is no question")])
+        ask |= ASKS[question]
+    return ask or packed.EVERYTHING
 
 
 class Bulk:
@@ -192,8 +201,9 @@ class Bulk:
 
     def _counted(self, call: str, batch: Batch, results: packed.Records) -> packed.Records:
         bad = int(np.count_nonzero(results["status"]))
-        self._metrics.count(call, batch.rules.id, answered=True, hands=len(results) - bad)
-        self._metrics.count(call, batch.rules.id, answered=False, hands=bad)
+        answered, refused = self._metrics.hands(call, batch.rules.id)
+        answered.inc(len(results) - bad)
+        refused.inc(bad)
         return results
 
 

@@ -675,7 +675,7 @@ class EvaluateHandsRequest(_message.Message):
     """1 to 100,000 records, one after the other."""
     @_builtins.property
     def questions(self) -> _containers.RepeatedScalarFieldContainer[Global___HandQuestion.ValueType]:
-        """What is asked; nothing: everything. What is not asked for costs nothing."""
+        """What is asked, at most eight; nothing: everything. What is not asked for costs nothing."""
 
     def __init__(
         self,
