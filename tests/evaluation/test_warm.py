@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fangcheng_rules.kernels import folders, speed
+from fangcheng_rules.kernels import folders
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 

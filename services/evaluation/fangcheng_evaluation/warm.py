@@ -1,9 +1,9 @@
 """Builds tables and machine code beforehand: `python -m fangcheng_evaluation.warm [--check]`.
 
-For the build of an image: what takes a minute then is read in a moment when the service starts, also
-where it may not write, and on another processor of the same family. `FANGCHENG_CACHE_DIR` names the
-folder, the same for the build and for the service; it must lie in the image and nobody else may
-write to it, for what lies in it is run.
+For the build of an image: what takes a minute then is read in a moment when the service starts,
+also where it may not write, and on another processor of the same family. `FANGCHENG_CACHE_DIR`
+names the folder, the same for the build and for the service; it must lie in the image and nobody
+else may write to it, for what lies in it is run.
 
 With --check nothing may be left to do: the exit code is 1 where something had to be compiled.
 """
