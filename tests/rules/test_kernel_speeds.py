@@ -228,6 +228,19 @@ def test_of_earlier_sources_the_code_used_last_is_kept(
     assert {*tmp_path.iterdir()} == {beside, made[0], *made[2:]}
 
 
+@speed.entry
+def count_of(bits: int) -> int:
+    return speed.count_bits(bits)
+
+
+@speed.entry
+def lowest_of(bits: int) -> int:
+    return speed.lowest_bit(bits)
+
+
 def test_bits_are_counted() -> None:
     for bits in (0, 1, 2**62, 2**63 - 1, 0x5555555555555555, 0x123456789ABCDEF):
-        assert speed.count_bits(bits) == speed._count_bits(bits) == bits.bit_count()
+        assert count_of(bits) == bits.bit_count()
+        assert not bits or lowest_of(bits) == speed._lowest_bit(bits) == f"{bits:b}"[::-1].index(
+            "1"
+        )

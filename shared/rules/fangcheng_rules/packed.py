@@ -218,7 +218,7 @@ def _as_words(hands: Records, layout: np.dtype[np.void]) -> npt.NDArray[np.int64
 def _sizes(rule_set: RuleSet, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """13 or 14 for each record in order, for others the status, negated."""
     sizes = np.empty(len(words) // HAND_WORDS, np.int64)
-    bind(rule_set.hot).check_many(words, rule_set.play_mask, _limits(rule_set), sizes)
+    bind(rule_set.hot).check_many(words, _limits(rule_set), sizes)
     return sizes
 
 
@@ -230,6 +230,9 @@ def _limits(rule_set: RuleSet) -> npt.NDArray[np.int64]:
     limits = [1 if isinstance(spec.default, bool) else spec.maximum for spec in options]
     limits += [0] * (4 - len(limits))
     limits += [_asked_of(Moment(moment)) for moment in range(256)]
+    for first in (0, 18):  # two suits each
+        played = [kind - first for kind in rule_set.kinds if first <= kind < first + 18]
+        limits.append(sum(1 << (3 * (place % 9) + 32 * (place // 9)) for place in played))
     return np.array(limits)
 
 

@@ -178,12 +178,10 @@ class Kernels:
         )
         return found, _plain(out)
 
-    def check_many(self, hands: Any, played: int, limits: Any, sizes: Any) -> None:
+    def check_many(self, hands: Any, limits: Any, sizes: Any) -> None:
         """Of each record in `hands`: 13 or 14, or its status, negated (`records.status_of`)."""
         has_whirlwind = bool(self.hot.shapes & DRAGON_RUN)
-        records.check_many(
-            self._table, _words(hands), played, has_whirlwind, _words(limits), _words(sizes)
-        )
+        records.check_many(_words(hands), has_whirlwind, _words(limits), _words(sizes))
 
     def score_many(self, hands: Any, sizes: Any, counting: Counting, out: Any) -> None:
         """Of each record of fourteen tiles: whether it wins, and what counts then."""
@@ -232,7 +230,7 @@ class Kernels:
         none = np.zeros(0, np.int64)
         read_only = read_only_words(none)
         limits = np.zeros(records.LIMITS, np.int64)
-        self.check_many(read_only, 0, limits, none)
+        self.check_many(read_only, limits, none)
         self.score_many(read_only, none, Counting(none, none, 0), none)
         self.waits_of_many(read_only, none, none)
         self.shanten_of_many(read_only, none, none)

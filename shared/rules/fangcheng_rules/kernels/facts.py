@@ -56,10 +56,8 @@ class HandBits(NamedTuple):
     p: int
     s: int
     z: int
-    laid_m: int
-    """The characters in melds, as a key: a base-5 digit for each rank."""
-    laid_p: int
-    laid_s: int
+    laid: int
+    """The suited tiles in melds, as keys: a base-5 digit for each rank, 21 bits for each suit."""
     laid_z: int
     """The same of the honours, where there are dragon runs; else 0."""
     ones: int
@@ -156,8 +154,8 @@ def triple_sequences(sequences: int) -> int:
 @inner
 def total_fan(items: int) -> int:
     """The sum of what `fan` gave to each item."""
-    total = 0
-    while items > 0:
-        total += items & 15
-        items >>= 4
-    return total
+    # Fifteen at the most: by twos, by fours, by eights, all.
+    items = (items & 0x0F0F0F0F0F0F0F0F) + ((items >> 4) & 0x0F0F0F0F0F0F0F0F)
+    items = (items & 0x00FF00FF00FF00FF) + ((items >> 8) & 0x00FF00FF00FF00FF)
+    items = (items & 0x0000FFFF0000FFFF) + ((items >> 16) & 0x0000FFFF0000FFFF)
+    return (items + (items >> 32)) & 0xFFFF

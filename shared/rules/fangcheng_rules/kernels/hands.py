@@ -21,7 +21,7 @@ from .facts import (
     held_kinds,
     total_fan,
 )
-from .speed import count_bits, inner
+from .speed import count_bits, inner, lowest_bit
 from .tables import PLAIN_HONOURS, ROWS, RUN_HONOURS, SPLITS, STEP
 
 Words = Sequence[int]
@@ -90,69 +90,47 @@ def in_hand(
 ) -> HandBits:
     """A hand without melds."""
     return HandBits(
-        m, p, s, z, 0, 0, 0, 0, ones, twos, fours, 0, 0, 0, 0, 0, 0, 0, won, claimed, options, 0
+        m, p, s, z, 0, 0, ones, twos, fours, 0, 0, 0, 0, 0, 0, 0, won, claimed, options, 0
     )
 
 
 @inner
 def with_meld(table: Words, hand: HandBits, how: int, kind: int, shapes: int) -> HandBits:
     """The hand with one meld more, of this lowest tile; `how` is one of `CHI`, `PONG`, ..."""
+    # No branches, but choices between two numbers: what melds there are nobody can foresee, the
+    # processor neither.
     bit = 1 << kind
     step = table[STEP + kind]
-    ones, twos, fours = hand.ones, hand.twos, hand.fours
-    sequences, runs, triplets = hand.sequences, hand.runs, hand.triplets
-    kongs, concealed_kongs = hand.kongs, hand.concealed_kongs
-    open_melds = hand.open_melds + 1
-    if how == CHI:
-        laid = 31 * step  # this rank and the next two: 1 + 5 + 25
-        ones, twos, fours = one_more(ones, twos, fours, 7 * bit)
-        if kind == FIRST_DRAGON:
-            runs += 1
-        else:
-            sequences += 1 << (3 * (kind - 2 * (kind // 9)))
-    elif how == PONG:
-        laid = 3 * step
-        triplets |= bit
-        # One and two more: a tile that is held once already makes four.
-        fours |= ones & bit
-        twos ^= bit & ~ones
-        ones ^= bit
-    else:
-        laid = 4 * step
-        triplets |= bit
-        kongs |= bit
-        fours |= bit
-        if how == CONCEALED_KONG:
-            concealed_kongs |= bit
-            open_melds -= 1
-    laid_m, laid_p, laid_s, laid_z = hand.laid_m, hand.laid_p, hand.laid_s, hand.laid_z
-    if kind < 9:
-        laid_m += laid
-    elif kind < 18:
-        laid_p += laid
-    elif kind < 27:
-        laid_s += laid
-    elif shapes & DRAGON_RUN:
-        laid_z += laid
+    is_chi = how == CHI
+    is_run = kind == FIRST_DRAGON and is_chi
+    three = bit if how == PONG else 0
+    four = bit if how > PONG else 0
+    once = 7 * bit if is_chi else 0
+    ones, twos, fours = one_more(hand.ones, hand.twos, hand.fours, once)
+    # Three more of what is held once already makes four.
+    fours |= four | (ones & three)
+    twos ^= three & ~ones
+    ones ^= three
+    concealed = bit if how == CONCEALED_KONG else 0
+    laid = step * (31 if is_chi else 3 if how == PONG else 4)  # 31: 1 + 5 + 25, three ranks
+    suit = kind // 9
     return HandBits(
         hand.m,
         hand.p,
         hand.s,
         hand.z,
-        laid_m,
-        laid_p,
-        laid_s,
-        laid_z,
+        hand.laid + (laid << (21 * suit) if suit < 3 else 0),
+        hand.laid_z + (laid if suit == 3 and shapes & DRAGON_RUN else 0),
         ones,
         twos,
         fours,
-        sequences,
-        runs,
-        triplets,
-        kongs,
-        concealed_kongs,
+        hand.sequences + (1 << (3 * (kind - 2 * suit)) if is_chi and not is_run else 0),
+        hand.runs + (1 if is_run else 0),
+        hand.triplets | three | four,
+        hand.kongs | four,
+        hand.concealed_kongs | concealed,
         hand.melds + 1,
-        open_melds,
+        hand.open_melds + (0 if concealed else 1),
         hand.won,
         hand.claimed,
         hand.options,
@@ -169,9 +147,7 @@ def with_dragon(table: Words, hand: HandBits, kind: int) -> HandBits:
         hand.p,
         hand.s,
         hand.z,
-        hand.laid_m,
-        hand.laid_p,
-        hand.laid_s,
+        hand.laid,
         hand.laid_z + table[STEP + kind],
         ones,
         twos,
@@ -217,9 +193,7 @@ def moved(table: Words, hand: HandBits, kind: int, by: int, won: int) -> HandBit
         p,
         s,
         z,
-        hand.laid_m,
-        hand.laid_p,
-        hand.laid_s,
+        hand.laid,
         hand.laid_z,
         ones,
         twos,
@@ -246,9 +220,7 @@ def marked(hand: HandBits, found: int) -> HandBits:
         hand.p,
         hand.s,
         hand.z,
-        hand.laid_m,
-        hand.laid_p,
-        hand.laid_s,
+        hand.laid,
         hand.laid_z,
         hand.ones,
         hand.twos,
@@ -290,19 +262,21 @@ def standard_reading(table: Words, hand: HandBits, number: int, shapes: int) -> 
     b = table[ROWS + 2 * hand.p]
     c = table[ROWS + 2 * hand.s]
     d = table[ROWS + 2 * hand.z]
-    radix = (a >> 10) & 7
-    place_a = SPLITS + 2 * ((a >> 13) + number % radix)
-    number //= radix
-    radix = (b >> 10) & 7
-    place_b = SPLITS + 2 * ((b >> 13) + number % radix)
-    number //= radix
-    radix = (c >> 10) & 7
-    place_c = SPLITS + 2 * ((c >> 13) + number % radix)
-    if shapes & DRAGON_RUN:
+    place_a, place_b, place_c = a >> 13, b >> 13, c >> 13
+    place_d = d >> 13
+    if number > 0:  # the first reading is the only one nearly always
+        radix = (a >> 10) & 7
+        place_a += number % radix
         number //= radix
-        place_d = SPLITS + 2 * ((d >> 13) + number)
-    else:
-        place_d = SPLITS + 2 * (d >> 13)  # honours are read in one way
+        radix = (b >> 10) & 7
+        place_b += number % radix
+        number //= radix
+        radix = (c >> 10) & 7
+        place_c += number % radix
+        if shapes & DRAGON_RUN:  # else honours are read in one way
+            place_d += number // radix
+    place_a, place_b = SPLITS + 2 * place_a, SPLITS + 2 * place_b
+    place_c, place_d = SPLITS + 2 * place_c, SPLITS + 2 * place_d
     a, b, c, d = table[place_a], table[place_b], table[place_c], table[place_d]
     triplets = (a & 511) | (b & 511) << 9 | (c & 511) << 18 | (d & 511) << 27
     sequences = table[place_a + 1] + (table[place_b + 1] << 21) + (table[place_c + 1] << 42)
@@ -339,7 +313,7 @@ def seven_pairs_reading() -> ReadingBits:
 @inner
 def thirteen_orphans_reading(hand: HandBits) -> ReadingBits:
     """The reading as thirteen orphans, with the kind that is held twice."""
-    return ReadingBits(THIRTEEN_ORPHANS, count_bits(hand.twos - 1), 0, 0, 0)
+    return ReadingBits(THIRTEEN_ORPHANS, lowest_bit(hand.twos), 0, 0, 0)
 
 
 @inner

@@ -46,7 +46,7 @@ class _Folder(caching._CacheLocator):
 
 class _Code(caching.CompileResultCacheImpl):
     # numba states no type for it.
-    _locator_classes = [_Folder]  # noqa: RUF012  # type: ignore[list-item]
+    _locator_classes = [_Folder]  # type: ignore[list-item]  # noqa: RUF012
 
 
 class _Kept(caching.FunctionCache):

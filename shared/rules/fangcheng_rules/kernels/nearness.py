@@ -23,7 +23,7 @@ from .facts import (
 )
 from .hands import Out, Words, moved, one_more, pack
 from .records import RESULT_WORDS, record
-from .speed import apart, count_bits, entry, inner
+from .speed import apart, count_bits, entry, inner, lowest_bit
 from .tables import (
     FINAL,
     FINAL_WIDTH,
@@ -46,6 +46,8 @@ LAST_TWO: Final = 5
 ONE_CHANGED: Final = 6
 """... a suit with one tile more, with its neighbour."""
 TWO_CHANGED: Final = 7
+
+SUIT_KEY: Final = (1 << 21) - 1
 
 NO_WAY: Final = 15
 """The distance of what cannot be: no tiles that may come make it a win."""
@@ -82,7 +84,7 @@ def live_honours(table: Words, hand: HandBits, shapes: int) -> int:
     while dead:
         bit = dead & -dead
         dead ^= bit
-        row -= table[STEP + count_bits(bit - 1)]
+        row -= table[STEP + lowest_bit(bit)]
     return row
 
 
@@ -108,11 +110,11 @@ def class_with(table: Words, hand: HandBits, kind: int, shapes: int) -> int:
     """The class of a kind's suit with one tile more of it."""
     if kind >= 27:
         return class_of_honours(table, moved(table, hand, kind, 1, NO_KIND), shapes)
-    row, laid = hand.m, hand.laid_m
+    row, laid = hand.m, hand.laid & SUIT_KEY
     if kind >= 18:
-        row, laid = hand.s, hand.laid_s
+        row, laid = hand.s, hand.laid >> 42
     elif kind >= 9:
-        row, laid = hand.p, hand.laid_p
+        row, laid = hand.p, (hand.laid >> 21) & SUIT_KEY
     return class_of(table, row + table[STEP + kind], laid, hand.melds)
 
 
@@ -144,9 +146,9 @@ def special_distance(ones: int, twos: int, fours: int, shapes: int) -> int:
 @inner
 def shanten(table: Words, hand: HandBits, shapes: int) -> int:
     """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape."""
-    a = class_of(table, hand.m, hand.laid_m, hand.melds)
-    b = class_of(table, hand.p, hand.laid_p, hand.melds)
-    c = class_of(table, hand.s, hand.laid_s, hand.melds)
+    a = class_of(table, hand.m, hand.laid & SUIT_KEY, hand.melds)
+    b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, hand.melds)
+    c = class_of(table, hand.s, hand.laid >> 42, hand.melds)
     d = class_of_honours(table, hand, shapes)
     first = table[MERGE + MERGE_WIDTH * a + b]
     second = table[MERGE + MERGE_WIDTH * c + d]
@@ -273,9 +275,25 @@ def put_hand(
 ) -> None:
     """The words of all four suits, and of the first two and the last two together."""
     melds = hand.melds
-    put_suit(aims, state_of(aims, hand.m, hand.laid_m, melds), hand.laid_m == 0, needs, room, 0)
-    put_suit(aims, state_of(aims, hand.p, hand.laid_p, melds), hand.laid_p == 0, needs, room, 1)
-    put_suit(aims, state_of(aims, hand.s, hand.laid_s, melds), hand.laid_s == 0, needs, room, 2)
+    put_suit(
+        aims,
+        state_of(aims, hand.m, hand.laid & SUIT_KEY, melds),
+        (hand.laid & SUIT_KEY) == 0,
+        needs,
+        room,
+        0,
+    )
+    put_suit(
+        aims,
+        state_of(aims, hand.p, (hand.laid >> 21) & SUIT_KEY, melds),
+        ((hand.laid >> 21) & SUIT_KEY) == 0,
+        needs,
+        room,
+        1,
+    )
+    put_suit(
+        aims, state_of(aims, hand.s, hand.laid >> 42, melds), (hand.laid >> 42) == 0, needs, room, 2
+    )
     put_suit(aims, state_of_honours(table, aims, hand, shapes), False, needs, room, 3)
     put_together(room, 0, 1, FIRST_TWO, need)
     put_together(room, 2, 3, LAST_TWO, need)
@@ -323,18 +341,18 @@ def distance_with(
     melds = hand.melds
     step = table[STEP + kind]
     if kind < 9:
-        state = state_of(aims, hand.m + step, hand.laid_m, melds)
-        put_suit(aims, state, hand.laid_m == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.m + step, hand.laid & SUIT_KEY, melds)
+        put_suit(aims, state, (hand.laid & SUIT_KEY) == 0, needs, room, ONE_CHANGED)
         put_together(room, ONE_CHANGED, 1, TWO_CHANGED, need)
         return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
     if kind < 18:
-        state = state_of(aims, hand.p + step, hand.laid_p, melds)
-        put_suit(aims, state, hand.laid_p == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.p + step, (hand.laid >> 21) & SUIT_KEY, melds)
+        put_suit(aims, state, ((hand.laid >> 21) & SUIT_KEY) == 0, needs, room, ONE_CHANGED)
         put_together(room, 0, ONE_CHANGED, TWO_CHANGED, need)
         return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
     if kind < 27:
-        state = state_of(aims, hand.s + step, hand.laid_s, melds)
-        put_suit(aims, state, hand.laid_s == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.s + step, hand.laid >> 42, melds)
+        put_suit(aims, state, (hand.laid >> 42) == 0, needs, room, ONE_CHANGED)
         put_together(room, ONE_CHANGED, 3, TWO_CHANGED, need)
     else:
         state = state_of_honours(table, aims, moved(table, hand, kind, 1, NO_KIND), shapes)
@@ -349,9 +367,9 @@ def shanten_and_useful(
 ) -> int:
     """Shanten plus 1 in the lowest four bits; above them the mask of kinds that lower it."""
     melds = hand.melds
-    a = class_of(table, hand.m, hand.laid_m, melds)
-    b = class_of(table, hand.p, hand.laid_p, melds)
-    c = class_of(table, hand.s, hand.laid_s, melds)
+    a = class_of(table, hand.m, hand.laid & SUIT_KEY, melds)
+    b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, melds)
+    c = class_of(table, hand.s, hand.laid >> 42, melds)
     d = class_of_honours(table, hand, shapes)
     first = table[MERGE + MERGE_WIDTH * a + b]
     second = table[MERGE + MERGE_WIDTH * c + d]

@@ -11,7 +11,7 @@ from typing import Final
 
 from .facts import DRAGON_RUN, HandBits
 from .hands import CHI, FIRST_DRAGON, PONG, Out, Words, in_hand, with_dragon, with_meld
-from .speed import entry, inner
+from .speed import count_bits, entry, inner
 from .tables import OCTAL, PLAIN_HONOURS, RUN_HONOURS
 
 HAND_WORDS: Final = 4
@@ -26,6 +26,8 @@ FOURTEEN: Final = 14
 SUIT_BITS: Final = (1 << 27) - 1
 HONOUR_BITS: Final = (1 << 21) - 1
 WORD_BITS: Final = (1 << 32) - 1
+FIELDS: Final = 0o111111111 << 32 | 0o111111111
+"""The lowest bit of each rank's field, in the words of two suits."""
 
 (
     INVALID_RECORD,
@@ -39,8 +41,9 @@ WORD_BITS: Final = (1 << 32) - 1
 ) = range(1, 9)
 """What is wrong with a record: its status."""
 
-LIMITS: Final = 4 + 256
-"""The greatest value of each option, and what each moment asks for."""
+PLAYED: Final = 4 + 256
+"""Where the ranks that are played stand behind the limits of options and moments."""
+LIMITS: Final = PLAYED + 2
 CANNOT_BE, ANY_HAND, NEEDS_KONG, NO_MELD, NO_MELD_BUT_WHIRLWIND = range(5)
 """By moment: whether it can be, and with which melds."""
 
@@ -122,21 +125,23 @@ def is_open(hand: HandBits) -> int:
 
 @inner
 def tiles_in(word: int) -> int:
-    """How many tiles a suit's word counts."""
-    # Three fields into one, three times over: none has more than 36 in seven bits.
-    odd = 0o707070707
-    word = (word & odd) + ((word >> 3) & odd)
+    """How many tiles the words of two suits count."""
+    twos, fours = word >> 1, word >> 2
     return (
-        (word & 63) + ((word >> 6) & 63) + ((word >> 12) & 63) + ((word >> 18) & 63) + (word >> 24)
+        count_bits(word & FIELDS) + 2 * count_bits(twos & FIELDS) + 4 * count_bits(fours & FIELDS)
     )
 
 
 @inner
 def more_than_four(word: int) -> bool:
-    """Whether a suit's word counts a rank five times or more."""
-    fours = (word >> 2) & 0o111111111
-    rest = (word | word >> 1) & 0o111111111
-    return fours & rest != 0
+    """Whether the words of two suits count a rank five times or more."""
+    return (word >> 2) & (word | word >> 1) & FIELDS != 0
+
+
+@inner
+def held_in(word: int) -> int:
+    """Which ranks the words of two suits have any of: a bit in each field."""
+    return (word | word >> 1 | word >> 2) & FIELDS
 
 
 @inner
@@ -150,83 +155,70 @@ def meld_is_known(how: int, kind: int, whirlwind: bool) -> bool:
 
 
 @inner
-def status_of(
-    table: Words, hands: Words, i: int, played: int, has_whirlwind: bool, limits: Words
-) -> int:
+def status_of(hands: Words, i: int, has_whirlwind: bool, limits: Words) -> int:
     """13 or 14 for a hand in order, else less than 0: `INVALID_RECORD` and so on, negated."""
     at = HAND_WORDS * i
     first, second, third, last = hands[at], hands[at + 1], hands[at + 2], hands[at + 3]
     if (third >> 56) & 255 != 0 or (last >> 32) & WORD_BITS != 0:
         return -INVALID_RECORD
 
-    # Melds: how many, and whether a tile of one is a fifth already.
-    m, p = first & WORD_BITS, (first >> 32) & WORD_BITS
-    s, z = second & WORD_BITS, (second >> 32) & WORD_BITS
+    # Melds: their tiles are added to the concealed ones later, suits by two.
     laid = third & WORD_BITS
     melds = kongs = whirlwinds = 0
-    ones = twos = fours = over = 0
     while laid & 255:
         how, kind = (laid >> 6) & 3, (laid & 63) - 1
         if not meld_is_known(how, kind, has_whirlwind and whirlwinds == 0):
             return -INVALID_MELD
-        kinds = 1 << kind
-        times = 1
         if how == CHI:
-            kinds = 7 << kind
-            whirlwinds += kind // FIRST_DRAGON
-        elif how == PONG:
-            times = 3
-        else:
-            times = 4
-            kongs += 1
-        for _ in range(times):
-            carry = ones & kinds
-            over |= fours & kinds
-            ones ^= kinds
-            fours |= twos & carry
-            twos ^= carry
+            whirlwinds += 1 if kind == FIRST_DRAGON else 0
+        kongs += how >> 1
         melds += 1
         laid >>= 8
     added = (third >> 32) & 255
     if laid != 0 or added >> 6 != 0 or (added != 0 and whirlwinds == 0):
         return -INVALID_MELD
-    for dragon in range(3):
-        kinds = 1 << (FIRST_DRAGON + dragon)
-        for _ in range((added >> (2 * dragon)) & 3):
-            carry = ones & kinds
-            over |= fours & kinds
-            ones ^= kinds
-            fours |= twos & carry
-            twos ^= carry
 
-    # Concealed tiles, and both together.
-    if (m >> 27) | (p >> 27) | (s >> 27) | (z >> 21):
+    if first & ~(SUIT_BITS | SUIT_BITS << 32) or second & ~(SUIT_BITS | HONOUR_BITS << 32):
         return -TILE_NOT_PLAYED
-    if more_than_four(m) or more_than_four(p) or more_than_four(s) or more_than_four(z):
+    if more_than_four(first) or more_than_four(second):
         return -FIFTH_COPY
-    size = tiles_in(m) + tiles_in(p) + tiles_in(s) + tiles_in(z) + 3 * melds
+    size = tiles_in(first) + tiles_in(second) + 3 * melds
     if size != THIRTEEN and size != FOURTEEN:
         return -WRONG_TILE_COUNT
-    hand = concealed_in(table, hands, i, 0)
-    # Four and one, three and two, two and three, ...: what the sum of both carries beyond four.
-    low = ones & hand.ones
-    middle = (twos & hand.twos) | (low & (twos | hand.twos))
-    ones ^= hand.ones
-    twos ^= hand.twos ^ low
-    over |= fours & hand.fours
-    fours |= hand.fours
-    over |= fours & (middle | ones | twos) | middle & (ones | twos)
-    if over:
+    own_first, own_second = first, second
+    laid = third & WORD_BITS
+    for _ in range(melds):
+        how, kind = (laid >> 6) & 3, (laid & 63) - 1
+        suit = kind // 9
+        field = 3 * (kind % 9) + 32 * (suit & 1)
+        tiles = (0o111 if how == CHI else 3 if how == PONG else 4) << field
+        held = second if suit > 1 else first
+        # Four and four would carry into the next rank's field.
+        if how > PONG and (held >> field) & 7 != 0:
+            return -FIFTH_COPY
+        held += tiles
+        if more_than_four(held):
+            return -FIFTH_COPY
+        first = first if suit > 1 else held
+        second = held if suit > 1 else second
+        laid >>= 8
+    for dragon in range(3):
+        field = 32 + 3 * (FIRST_DRAGON - 27 + dragon)
+        second += ((added >> (2 * dragon)) & 3) << field  # seven at the most
+    if more_than_four(second):
         return -FIFTH_COPY
-    held = ones | twos | fours | middle
-    if held & ~played != 0:
+    if held_in(first) & ~limits[PLAYED] or held_in(second) & ~limits[PLAYED + 1]:
         return -TILE_NOT_PLAYED
 
     # The winning tile, the options, the moment.
-    won = (third >> 40) & 255
-    own = hand.ones | hand.twos | hand.fours
-    if won != 0 and (size == THIRTEEN or won > 34 or (own >> (won - 1)) & 1 == 0):
-        return -TILE_NOT_HELD
+    won = ((third >> 40) & 255) - 1
+    if won >= 0:
+        if size == THIRTEEN or won > 33:
+            return -TILE_NOT_HELD
+        suit = won // 9
+        own = own_second if suit > 1 else own_first
+        if (own >> (3 * (won % 9) + 32 * (suit & 1))) & 7 == 0:
+            return -TILE_NOT_HELD
     if last != 0:
         for place in range(4):
             if (last >> (8 * place)) & 255 > limits[place]:
@@ -234,7 +226,7 @@ def status_of(
     moment = (third >> 48) & 255
     if moment != 0:
         needs = limits[4 + moment]
-        if won == 0 or needs == CANNOT_BE:
+        if won < 0 or needs == CANNOT_BE:
             return -INVALID_MOMENT
         if needs == NEEDS_KONG and kongs + whirlwinds == 0:
             return -INVALID_MOMENT
@@ -246,9 +238,11 @@ def status_of(
 
 
 @entry
-def check_many(
-    table: Words, hands: Words, played: int, has_whirlwind: bool, limits: Words, sizes: Out
-) -> None:
-    """Of each record: `status_of`. `limits`: the greatest value of each option, then moments."""
+def check_many(hands: Words, has_whirlwind: bool, limits: Words, sizes: Out) -> None:
+    """Of each record: `status_of`. `limits`: `LIMITS` words.
+
+    They are the greatest value of each option, what each moment asks for, and which ranks are
+    played, a bit in each field of two suits, and of the two others.
+    """
     for i in range(len(sizes)):
-        sizes[i] = status_of(table, hands, i, played, has_whirlwind, limits)
+        sizes[i] = status_of(hands, i, has_whirlwind, limits)

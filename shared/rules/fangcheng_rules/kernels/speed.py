@@ -76,14 +76,13 @@ def compiled_here() -> int:
     return importlib.import_module(f"{__package__}.kept").compiled if COMPILED else 0
 
 
-def _count_bits(bits: int) -> int:
-    bits = bits - ((bits >> 1) & 0x5555555555555555)
-    bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
-    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F
-    bits = bits + (bits >> 8)
-    bits = bits + (bits >> 16)
-    return (bits + (bits >> 32)) & 0x7F
+def _lowest_bit(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
 
 
-count_bits: Callable[[int], int] = inner(_count_bits) if COMPILED else int.bit_count
+_intrinsics: Any = importlib.import_module(f"{__package__}.intrinsics") if COMPILED else None
+
+count_bits: Callable[[int], int] = _intrinsics.count_bits if COMPILED else int.bit_count
 """How many bits of a number from 0 to 2**63 - 1 are set."""
+lowest_bit: Callable[[int], int] = _intrinsics.lowest_bit if COMPILED else _lowest_bit
+"""The place of the lowest bit that is set in a number from 1 to 2**63 - 1."""

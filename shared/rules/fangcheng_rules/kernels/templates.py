@@ -30,7 +30,7 @@ from .hands import (
     worth,
 )
 from .records import FOURTEEN, MOMENT_WORDS, RESULT_WORDS, THIRTEEN, is_open, moment_in, record
-from .speed import count_bits
+from .speed import lowest_bit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -104,11 +104,12 @@ def best_items(table: Words, hand: HandBits, kept: int) -> int:
     best = -1
     most = -1
     standard = standard_readings(table, hand)
-    for number in range(count_readings(table, hand, SHAPES)):
+    count = count_readings(table, hand, SHAPES)
+    for number in range(count):
         reading = reading_of(table, hand, number, standard, SHAPES)
         if allows(hand, reading):
             items = fan(hand, reading) & kept
-            value = worth(items, reading)
+            value = worth(items, reading) if count > 1 else 0
             if value > most:
                 best, most = items, value
     return best
@@ -122,7 +123,7 @@ def legal_waits(table: Words, hand: HandBits, most: int) -> int:
     while left and most > 0:
         bit = left & -left
         left ^= bit
-        kind = count_bits(bit - 1)
+        kind = lowest_bit(bit)
         if wins(table, moved(table, hand, kind, 1, kind)):
             waits |= bit
             most -= 1
@@ -188,7 +189,7 @@ def waits(table: Words, concealed: bytes, melds: bytes, options: int, out: Out) 
     while left:
         bit = left & -left
         left ^= bit
-        kind = count_bits(bit - 1)
+        kind = lowest_bit(bit)
         complete = with_marks(table, moved(table, hand, kind, 1, kind))
         items = best_items(table, complete, ALL_ITEMS)
         if items >= 0:
@@ -245,16 +246,14 @@ def score_many(
         else:
             total = moments[row + 1] + total_fan(items)
             first, second, third = moments[row + 2], moments[row + 3], moments[row + 4]
-        place = 0
         while items:
-            fan_here = items & 15
-            if fan_here:
-                share = 3 * (place + fan_here)
-                first += shares[share]
-                second += shares[share + 1]
-                third += shares[share + 2]
-            place += 16
-            items >>= 4
+            place = lowest_bit(items) & ~3
+            item_fan = (items >> place) & 15
+            items ^= item_fan << place
+            share = 3 * (4 * place + item_fan)
+            first += shares[share]
+            second += shares[share + 1]
+            third += shares[share + 2]
         out[at] |= 1 << 8 | total << 32
         out[at + 2] = first
         out[at + 3] = second
