@@ -22,20 +22,22 @@ from hypothesis import strategies as st
 from fangcheng.evaluation.v1 import evaluation_pb2 as pb
 from fangcheng.evaluation.v1 import evaluation_pb2_grpc
 from fangcheng_client import Problem, connect, explain, hands
-from fangcheng_evaluation import bulk
+from fangcheng_evaluation import bulk, convert
 from fangcheng_evaluation.service import open_service
 from fangcheng_kit import Running, serving
 from fangcheng_kit.principal import mint_token
 from fangcheng_rules import packed
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.hand import Hand
+from fangcheng_rules.melds import MeldKind
+from fangcheng_rules.notation import meld_to_mpsz, to_mpsz
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_rules.tiles import from_code
 from tests.evaluation import wire
 from tests.evaluation.conftest import KEY, settings, until_ready
 from tests.matchmaking.world import eventually
-from tests.rules.random_hands import random_hand
+from tests.rules.random_hands import random_hand, with_whirlwind
 
 Stub = evaluation_pb2_grpc.EvaluationServiceStub
 
@@ -124,6 +126,30 @@ async def test_the_client_packs_and_reads_what_the_service_says(
     assert won.fan == 1
     assert never.reason == "FIFTH_COPY"
     assert hands.unpack(rules, results)[3:] == [ready, won, never] * 49
+
+
+@BY_RULE_SET
+def test_the_client_packs_as_the_rules_do(rules: RuleSet) -> None:
+    """Its own way from text to record, against theirs."""
+    rng = random.Random(rules.id)
+    given = [random_hand(rng, rng.choice((13, 14))) for _ in range(300)]
+    if rules.whirlwind:
+        given = [with_whirlwind(rng, hand) for hand in given]
+        assert any(meld.kind is MeldKind.WHIRLWIND for hand in given for meld in hand.melds)
+    told = convert.rule_set_to_wire(rules)
+    options = rules.hot.pack_options(rules.complete())
+    texts, records = [], np.zeros(len(given), packed.HAND)
+    for record_, hand in zip(records, given, strict=True):
+        won = rng.choice(hand.concealed) if hand.size == 14 else None
+        packed.put(record_, hand, won=won, options=options)
+        rest = list(hand.concealed)
+        if won is not None:
+            rest.remove(won)
+        melds = " ".join(meld_to_mpsz(meld).replace("+", "") for meld in hand.melds)
+        texts.append(
+            f"{to_mpsz(rest)} {melds}" + (f" +{to_mpsz([won])}" if won is not None else "")
+        )
+    assert hands.pack(told, texts).tobytes() == records.tobytes()
 
 
 async def test_the_fifth_copy_is_marked_and_the_others_are_answered(stub: Stub) -> None:
