@@ -236,7 +236,20 @@ async def test_packed_hands_are_not_for_players(running: Running) -> None:
         assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
 
 
-@given(st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=8))
+def changed(changes: list[tuple[int, int]]) -> bytes:
+    data = bytearray(record(WON))
+    for at, byte in changes:
+        data[at] = byte
+    return bytes(data)
+
+
+ANY_RECORD = st.binary(min_size=32, max_size=32)
+NEARLY_A_HAND = st.lists(st.tuples(st.integers(0, 31), st.integers(0, 255)), max_size=3).map(
+    changed
+)
+
+
+@given(st.lists(ANY_RECORD | NEARLY_A_HAND, min_size=1, max_size=8))
 @example_settings(
     max_examples=100,
     deadline=None,
