@@ -2,9 +2,10 @@
 
     python benchmarks/evaluation.py
 
-Bulk: one evaluator on a core of its own, the client on another (where there are two), as a share
-of the rate of one core in this process, on the same records. Replicas: all of them and the client
-on whatever cores there are; more of them than cores cannot be quicker, so CPU time is told too.
+Bulk: one evaluator, as a share of the rate in this process on one core, on the same records.
+Replicas: more and more of them behind one channel. All share the machine's cores with their client,
+so that more replicas than cores cannot be quicker, and CPU time is told too: what others do on the
+machine meanwhile is not in it.
 """
 
 from __future__ import annotations
@@ -213,63 +214,65 @@ class Bulk:
 
     async def stream(self) -> int:
         """A stream of messages for a round's time."""
-        call = self._stub.StreamHands()
         until = time.perf_counter() + ROUND_SECONDS
-        sent = answered = 0
-        while True:
-            while sent - answered < AHEAD and time.perf_counter() < until:
-                await call.write(
-                    pb.StreamHandsRequest(
-                        rule_set=RULES.id,
-                        layout=packed.LAYOUT,
-                        questions=[QUESTION],
-                        hands=self._message(),
-                    )
+        room = asyncio.Semaphore(AHEAD)
+
+        async def requests() -> AsyncIterator[pb.StreamHandsRequest]:
+            while time.perf_counter() < until:
+                await room.acquire()
+                yield pb.StreamHandsRequest(
+                    rule_set=RULES.id,
+                    layout=packed.LAYOUT,
+                    questions=[QUESTION],
+                    hands=self._message(),
                 )
-                sent += 1
-            if answered == sent:
-                break
-            answer = await call.read()
-            assert isinstance(answer, pb.StreamHandsResponse)
+
+        answered = 0
+        async for answer in self._stub.StreamHands(requests()):
             assert len(answer.results) == self._size * packed.RESULT.itemsize
             answered += 1
-        await call.done_writing()
-        assert await call.read() is grpc.aio.EOF
+            room.release()
         return answered * self._size
 
 
 async def bulk(lines: Lines, records: packed.Records, key: str) -> None:
     """One evaluator, by size of message."""
+    group = f"Bulk over gRPC, one evaluator, scoring under {RULES.id}"
     where = cores()
     pin(where[0])
-    in_process = in_process_rate(records)
-    group = f"Bulk over gRPC, one evaluator on one core, scoring under {RULES.id}"
-    lines.add(Line(group, f"in process, {SIZES[-1]:,} hands at a time", in_process))
-    async with evaluators(1, key) as running:
-        pin(where[-1])
-        async with connect(running[0].address, mint_token(key, "operator")) as channel:
-            for way in ("unary", "stream"):
-                for size in SIZES:
-                    asked = Bulk(channel, records, size)
-                    call, callers = (asked.unary, CALLERS) if way == "unary" else (asked.stream, 1)
-                    found = await measured(running, callers, call)
-                    lines.add(
-                        Line(
-                            group,
-                            f"{way}, {size:,} a message",
-                            found.per_second,
-                            reference="in process",
-                            reference_per_second=in_process,
-                            goal=GOALS.get((way, size)),
-                            note=f"{found.cpu_micros:.3g} µs CPU a hand",
-                        )
-                    )
-            await beside_bulk(lines, channel, records)
+    in_process, cpu_micros = in_process_rate(records)
     pin(*where)
+    lines.add(
+        Line(
+            group,
+            f"in process, {SIZES[-1]:,} hands at a time",
+            in_process,
+            note=f"{cpu_micros:.3g} µs CPU a hand",
+        )
+    )
+    token = mint_token(key, "operator")
+    async with evaluators(1, key) as running, connect(running[0].address, token) as channel:
+        for way in ("unary", "stream"):
+            for size in SIZES:
+                asked = Bulk(channel, records, size)
+                call, callers = (asked.unary, CALLERS) if way == "unary" else (asked.stream, 1)
+                found = await measured(running, callers, call)
+                lines.add(
+                    Line(
+                        group,
+                        f"{way}, {size:,} a message",
+                        found.per_second,
+                        reference="in process",
+                        reference_per_second=in_process,
+                        goal=GOALS.get((way, size)),
+                        note=f"{found.cpu_micros:.3g} µs CPU a hand",
+                    )
+                )
+        await beside_bulk(lines, channel, records)
 
 
 async def beside_bulk(lines: Lines, channel: grpc.aio.Channel, records: packed.Records) -> None:
-    """How long small calls take while streams keep the evaluator's core busy."""
+    """How long small calls take while streams keep the evaluator busy."""
     stub = EvaluationServiceStub(channel)
     health: Any = health_pb2_grpc.HealthStub(channel)
     question = a_question()
@@ -293,7 +296,7 @@ async def beside_bulk(lines: Lines, channel: grpc.aio.Channel, records: packed.R
         centiles = statistics.quantiles(took, n=100)
         lines.add(
             Line(
-                "Small calls, one after the other, while two streams keep that core busy",
+                "Small calls, one after the other, while two streams keep the evaluator busy",
                 name,
                 len(took) / sum(took),
                 "calls",
@@ -317,8 +320,8 @@ def a_question() -> pb.AnalyzeRequest:
     )
 
 
-def in_process_rate(records: packed.Records) -> float:
-    """Hands a second of the same kernels without a service between, on this core."""
+def in_process_rate(records: packed.Records) -> tuple[float, float]:
+    """Hands a second without a service between, on this core, and µs of CPU time a hand."""
     # As they come in: from bytes, so that nobody may write to them.
     hands = np.frombuffer(records.tobytes(), packed.HAND)
     results = np.empty(SIZES[-1], packed.RESULT)
@@ -327,7 +330,10 @@ def in_process_rate(records: packed.Records) -> float:
         for at in range(0, len(hands), len(results)):
             packed.evaluate(RULES, hands[at : at + len(results)], packed.SCORE, results)
 
-    return median_rate(work, len(hands))
+    rate = median_rate(work, len(hands))
+    cpu = time.process_time()
+    work()
+    return rate, 1e6 * (time.process_time() - cpu) / len(hands)
 
 
 async def replicas(lines: Lines, records: packed.Records, key: str) -> None:

@@ -44,15 +44,15 @@ the first that differs.
 ## Through the service
 
 Bulk is `EvaluateHands` (unary, eight callers) and `StreamHands` (one stream, three messages ahead),
-scoring alone, which is the hardest on what lies between; the evaluator has one core, the client
-another. The reference is the rate of one core in one process, on the same records.
+scoring alone, which is the hardest on what lies between. The reference is the rate in one process
+on one core, on the same records.
 
 ![Share of the rate in one process, by hands a message]({BULK_CHART})
 
-Replicas share the cores named below with their client, one Python process: there, more of them than
-cores is not quicker, and calls for single hands are bounded by the client. What a replica costs is
-its CPU time, which stays the same however many there are; that is what to plan by. Evaluators share
-nothing, so with a core each the rates add up.
+The evaluators share the cores named below with their client, one Python process: there, more of
+them than cores is not quicker, and calls for single hands are bounded by the client. Plan by CPU
+time, which is what a hand costs wherever it is evaluated. Evaluators share nothing, so with a core
+each their rates add up.
 """,
 }
 
