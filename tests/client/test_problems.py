@@ -28,6 +28,13 @@ def test_a_status_without_details_has_its_own_name_as_reason() -> None:
     assert str(problem) == "UNAVAILABLE: failed to connect"
 
 
+def test_a_stream_that_a_proxy_cut_off_is_unavailable() -> None:
+    cut = "Stream removed (RST_STREAM (Received RST_STREAM with error code 2))"
+    problem = explain(failed(grpc.StatusCode.INTERNAL, cut))
+    assert problem == Problem(grpc.StatusCode.UNAVAILABLE, "STREAM_LOST", cut)
+    assert explain(failed(grpc.StatusCode.INTERNAL, "Oh.")).code is grpc.StatusCode.INTERNAL
+
+
 def test_details_that_cannot_be_read_are_passed_over() -> None:
     error = failed(grpc.StatusCode.ABORTED, "no", (DETAILS_KEY, b"\xff\xff"), ("other", "x"))
     assert explain(error).reason == "ABORTED"

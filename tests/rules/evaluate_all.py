@@ -42,7 +42,7 @@ def evaluated(rules: RuleSet, count: int) -> list[object]:
         else:
             won = hand.concealed[0]
             readings = kernels.readings(*tiles, won, claimed=True, options=options)
-            found.append([shanten, readings, kernels.best(*tiles), kernels.discards(*tiles)])
+            found.append([shanten, readings, kernels.discards(*tiles)])
             if i % 10 == 1:
                 found.append(kernels.discard_progress(*tiles))
     return found

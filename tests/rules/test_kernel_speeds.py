@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fangcheng_rules.kernels import aims, bound, speed, tables
+from fangcheng_rules.kernels import aims, bound, folders, speed, tables
 from fangcheng_rules.kernels.facts import NEEDS_258, NEEDS_TRIPLET, STANDARD, Hot
-from fangcheng_rules.rulesets import BUILT_IN, RULE_SETS
+from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_rules.rulesets.baishan_kele import HOT
 
 REPOSITORY = Path(__file__).parents[2]
@@ -155,22 +155,92 @@ def test_more_fan_items_than_fit_are_refused() -> None:
         bound.Kernels(many)
 
 
-def test_compiled_code_is_kept_apart_for_every_state_of_the_sources(tmp_path: Path) -> None:
+def test_tables_are_kept_apart_for_every_state_of_their_sources(tmp_path: Path) -> None:
     file = tmp_path / "rules.py"
     file.write_text("a = 1")
-    before = speed.digest_of(file)
-    assert speed.digest_of(file) == before
+    before = folders.digest_of(file)
+    assert folders.digest_of(file) == before
     file.write_text("a = 2")
-    assert speed.digest_of(file) != before
+    assert folders.digest_of(file) != before
+
+
+RULES = """
+from fangcheng_rules.kernels.facts import held_kinds
+
+{comment}
+MASK = {mask}
+OTHER = {other}
+
+
+def helper(x):
+    return x + {added}
+
+
+def allows(hand, reading):
+    \"\"\"{words}\"\"\"
+    return helper(held_kinds(hand)) & MASK != {constant}
+"""
+
+
+def digest_with(**changes: object) -> str:
+    parts = {"comment": "", "mask": 1, "other": 1, "added": 1, "words": "Words.", "constant": 0}
+    space: dict[str, Any] = {}
+    exec(RULES.format(**parts | changes), space)  # a rule set's file, as it could be
+    return folders.digest_of_functions(space["allows"])
+
+
+@pytest.mark.parametrize("change", [{"mask": 2}, {"added": 2}, {"constant": 1}])
+def test_machine_code_of_a_rule_set_goes_by_all_that_its_functions_use(
+    change: dict[str, object],
+) -> None:
+    assert digest_with(**change) != digest_with()
+
+
+@pytest.mark.parametrize("change", [{"comment": "# Why."}, {"other": 2}, {"words": "Others."}])
+def test_machine_code_of_a_rule_set_does_not_go_by_what_they_do_not_use(
+    change: dict[str, object],
+) -> None:
+    assert digest_with(**change) == digest_with()
+
+
+def test_machine_code_of_every_rule_set_goes_by_the_kernels_sources(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = folders.digest_of_functions(HOT.allows)
+    assert folders.digest_of_functions(HOT.allows) == before
+    assert folders.digest_of_functions(HOT.fan) != before
+    monkeypatch.setattr(folders, "kernels_digest", lambda: "others")
+    assert folders.digest_of_functions(HOT.allows) != before
+
+
+def test_of_earlier_sources_the_code_used_last_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "cache_folder", lambda: tmp_path)
+    beside = folders.code_folder("kele-second-1")
+    made = [folders.code_folder(f"kele-{number}") for number in range(3)]
+    for age, folder in enumerate([beside, *made]):
+        assert folder is not None
+        (folder / "code").write_text("")
+        os.utime(folder, (age, age))
+    assert folders.code_folder("kele-0") == made[0]  # used again
+    made += [folders.code_folder(f"kele-{number}") for number in (3, 4)]
+    assert {*tmp_path.iterdir()} == {beside, made[0], *made[2:]}
+
+
+@speed.entry
+def count_of(bits: int) -> int:
+    return speed.count_bits(bits)
+
+
+@speed.entry
+def lowest_of(bits: int) -> int:
+    return speed.lowest_bit(bits)
 
 
 def test_bits_are_counted() -> None:
     for bits in (0, 1, 2**62, 2**63 - 1, 0x5555555555555555, 0x123456789ABCDEF):
-        assert speed.count_bits(bits) == speed._count_bits(bits) == bits.bit_count()
-
-
-def test_code_of_another_packages_rule_set_is_kept_by_its_source_too() -> None:
-    (other,) = [rules for rules in RULE_SETS if rules not in BUILT_IN]
-    source = Path(other.hot.allows.__code__.co_filename)
-    assert bound._digest_beyond([other.hot.allows]) == f"-{speed.digest_of(source)}"
-    assert bound._digest_beyond([HOT.allows]) == ""
+        assert count_of(bits) == bits.bit_count()
+        assert not bits or lowest_of(bits) == speed._lowest_bit(bits) == f"{bits:b}"[::-1].index(
+            "1"
+        )

@@ -6,20 +6,22 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fangcheng_rules import packed
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels import tables
-from fangcheng_rules.kernels.bound import NEVER, bind, kinds_in
+from fangcheng_rules.kernels.bound import NEVER, Kernels, bind, kinds_in
 from fangcheng_rules.kernels.facts import SEVEN_PAIRS, STANDARD, Hot
 from fangcheng_rules.kernels.templates import MOST_READINGS
 from fangcheng_rules.melds import Meld
 from fangcheng_rules.notation import hand_to_mpsz, parse_hand, to_mpsz
-from fangcheng_rules.rulesets.baishan_kele import HOT
+from fangcheng_rules.rulesets.baishan_kele import HOT, RULE_SET
 from fangcheng_rules.tiles import NAMES
 from tests.rules import kele_oracle, shape_oracle
 from tests.rules.random_hands import random_hand
@@ -52,6 +54,12 @@ FAN_IN_WORDS = {
 def hands(seed: int, size: int) -> Iterator[Hand]:
     rng = random.Random(seed)
     return (random_hand(rng, size) for _ in range(HANDS))
+
+
+def best(kernels: Kernels, *hand: Any, **how: Any) -> int | None:
+    """The fan items of the reading that is worth most; None: no win."""
+    found = [reading.items for reading in kernels.readings(*hand, **how)]
+    return max(found, key=lambda items: sum(kernels.item_fan(items).values())) if found else None
 
 
 def laid_down(hand: Hand) -> list[int]:
@@ -112,18 +120,22 @@ def hands_of_many_readings() -> Iterator[Hand]:
 
 def test_the_best_reading_has_the_most_fan_then_the_most_triplets() -> None:
     differing = 0
-    for hand in itertools.islice(hands_of_many_readings(), 0, None, 17):
+    some = list(itertools.islice(hands_of_many_readings(), 0, None, 17))
+    results = packed.evaluate(RULE_SET, packed.pack(some), packed.SCORE)
+    for hand, result in zip(some, results, strict=True):
         found = KELE.readings(hand.concealed, hand.melds)
+        fans = [KELE.item_fan(reading.items) for reading in found]
         order = [
-            (sum(KELE.item_fan(reading.items).values()), reading.triplets.bit_count())
-            for reading in found
+            (sum(fan.values()), reading.triplets.bit_count())
+            for fan, reading in zip(fans, found, strict=True)
         ]
-        best = KELE.best(hand.concealed, hand.melds)
+        assert bool(result["win"]) == bool(found), hand_to_mpsz(hand)
         if found:
-            assert best == found[order.index(max(order))].items, hand_to_mpsz(hand)
+            expected = fans[order.index(max(order))]
+            counted = dict(zip(packed.winner_items(RULE_SET), result["counts"], strict=False))
+            assert {item for item, count in counted.items() if count} == {*expected}
+            assert result["fan"] == sum(expected.values()), hand_to_mpsz(hand)
             differing += len(set(order)) > 1
-        else:
-            assert best is None, hand_to_mpsz(hand)
     assert differing > 100
 
 
@@ -161,8 +173,8 @@ def test_a_wait_counts_the_fan_of_the_hand_with_it() -> None:
     for hand in hands(5, 13):
         for kind, items in KELE.waits(hand.concealed, hand.melds).items():
             whole = hand.plus(kind)
-            best = KELE.best(whole.concealed, whole.melds, kind, claimed=True)
-            assert items == best, hand_to_mpsz(hand)
+            most = best(KELE, whole.concealed, whole.melds, kind, claimed=True)
+            assert items == most, hand_to_mpsz(hand)
 
 
 def test_discards_that_wait_are_those_after_which_thirteen_tiles_wait() -> None:
@@ -226,7 +238,7 @@ def test_a_hand_that_waits_is_ready_and_one_that_wins_is_complete(hand: Hand) ->
     else:
         complete = shape_oracle.is_complete(hand.counts, laid_down(hand), orphans=True)
         assert (shanten == -1) == complete
-        assert complete or KELE.best(hand.concealed, hand.melds) is None
+        assert complete or best(KELE, hand.concealed, hand.melds) is None
 
 
 @settings(max_examples=300, deadline=None)
@@ -264,7 +276,7 @@ def shape(text: str) -> tuple[bool, str, int]:
     kernels = bind(ANY_SHAPE)
     shanten = kernels.shanten(hand.concealed, hand.melds)
     if hand.size == 14:
-        return kernels.best(hand.concealed, hand.melds) is not None, "", shanten
+        return best(kernels, hand.concealed, hand.melds) is not None, "", shanten
     return False, to_mpsz(kernels.waits(hand.concealed, hand.melds)), shanten
 
 
@@ -327,9 +339,9 @@ def test_the_best_reading_is_found_where_the_first_is_not_it() -> None:
     hand = parse_hand("11122233344s222z")
     found = KELE.readings(hand.concealed, hand.melds)
     assert len(found) == 3
-    best = KELE.best(hand.concealed, hand.melds)
-    assert best is not None
-    assert KELE.item_fan(best) == {"closed": 1, "half_flush": 2, "all_triplets": 2}
+    most = best(KELE, hand.concealed, hand.melds)
+    assert most is not None
+    assert KELE.item_fan(most) == {"closed": 1, "half_flush": 2, "all_triplets": 2}
 
 
 def test_a_triplet_has_no_tile_of_an_open_chi() -> None:
@@ -343,9 +355,9 @@ def test_a_triplet_has_no_tile_of_an_open_chi() -> None:
 
 def test_nine_gates_won_on_the_nine_count_the_four_alike() -> None:
     hand = parse_hand("11123456789999m")
-    best = KELE.best(hand.concealed, hand.melds, 8, claimed=True)
-    assert best is not None
-    assert KELE.item_fan(best) == {"closed": 1, "full_flush": 3, "four_in_one": 1}
+    most = best(KELE, hand.concealed, hand.melds, 8, claimed=True)
+    assert most is not None
+    assert KELE.item_fan(most) == {"closed": 1, "full_flush": 3, "four_in_one": 1}
 
 
 def test_the_hands_of_four_sets_and_a_pair_are_as_many_as_is_known() -> None:

@@ -6,6 +6,8 @@ conditions; a season is worth a unit, all four together win at once. All who cla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fangcheng_rules.analysis import KongChoice, Wait, winning_readings
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.facts import (
@@ -18,6 +20,7 @@ from fangcheng_rules.kernels.facts import (
     suits_in,
 )
 from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.moments import Moment, moment_of
 from fangcheng_rules.ruleset import (
     Calls,
     FanItemSpec,
@@ -139,12 +142,16 @@ def _winner(options: Options, finished: FinishedHand, end: Win, number: int) -> 
         won=end.tile,
         claimed=end.by != "self_draw",
     )[0]
-    if end.by == "self_draw":
-        items["self_draw"] = 1
+    items = _counted(items, moment_of(finished, end, number), seat.is_open)
     counted = tuple(FanCount(item, worth) for item, worth in items.items())
     return WinnerScore(
         number, counted, sum(items.values()), None, reading, flower_points=len(seat.flowers)
     )
+
+
+def _counted(by_hand: Mapping[str, int], moment: Moment, is_open: bool) -> dict[str, int]:
+    drawn = {"self_draw": 1} if Moment.SELF_DRAW in moment else {}
+    return {**by_hand, **drawn}
 
 
 def _amount(winner: WinnerScore) -> int:
@@ -181,6 +188,7 @@ RULE_SET = RuleSet(
     ),
     hot=HOT,
     score=_score,
+    counted=_counted,
     next_dealer=_next_dealer,
     flowers_win=len(SEASONS),
 )

@@ -93,9 +93,18 @@ async def test_a_hand_goes_on_in_the_next_suite(tmp_path: Path) -> None:
         assert "The shuffle checks out." in verified.stdout, verified.stderr
 
 
-@pytest.mark.parametrize("labels", [["table"], ["evaluation", "wallet", "matchmaking"]])
-async def test_a_hand_goes_on_when_services_were_killed(tmp_path: Path, labels: list[str]) -> None:
-    with running(tmp_path, "--pace", "0.1") as suite:
+@pytest.mark.parametrize(
+    ("evaluators", "labels"),
+    [
+        ("1", ["table"]),
+        ("1", ["evaluation", "wallet", "matchmaking"]),
+        ("2", ["evaluation-1", "evaluation-2"]),
+    ],
+)
+async def test_a_hand_goes_on_when_services_were_killed(
+    tmp_path: Path, evaluators: str, labels: list[str]
+) -> None:
+    with running(tmp_path, "--pace", "0.1", "--evaluators", evaluators) as suite:
         table = await live_table(suite)
         before = await watched(suite, table.table_id, "discarded")
         for label in labels:

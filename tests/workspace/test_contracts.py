@@ -26,7 +26,9 @@ from google.protobuf.message_factory import GetMessageClass
 from fangcheng.access.v1 import access_pb2
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.wallet.v1 import wallet_pb2
+from fangcheng_evaluation import bulk
 from fangcheng_evaluation.service import analysis_of, score_of
+from fangcheng_rules.packed import evaluate
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTOS = ROOT / "protos"
@@ -128,6 +130,10 @@ def test_the_hands_of_the_examples_are_answered(parsed: list[Message]) -> None:
     assert [[wait.tile for wait in analysis.waits] for analysis in analyses] == [[41, 46]]
     scores = [score_of(one) for one in parsed if isinstance(one, evaluation_pb2.ScoreRequest)]
     assert [score.winners[0].fan for score in scores] == [4]
+    kinds = evaluation_pb2.EvaluateHandsRequest, evaluation_pb2.StreamHandsRequest
+    batches = [bulk.read(one) for one in parsed if isinstance(one, kinds)]
+    results = [evaluate(batch.rules, batch.hands, batch.ask)[0] for batch in batches]
+    assert [int(found["waits"]) for found in results] == [1 << 27 | 1 << 32] * 2
 
 
 def test_every_call_says_who_may_make_it(files: list[FileDescriptorProto]) -> None:

@@ -112,3 +112,7 @@ def test_the_wheel_of_the_contracts_holds_protos_stubs_and_their_types(
         f"{validate}_pb2.pyi",
         "buf/LICENSE",
     } <= names
+
+
+def test_the_wheel_of_the_client_holds_the_service_config(wheels: dict[str, list[str]]) -> None:
+    assert "fangcheng_client/service_config.json" in wheels["client"]

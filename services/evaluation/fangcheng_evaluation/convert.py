@@ -192,6 +192,7 @@ def rule_set_to_wire(rules: RuleSet) -> rules_pb2.RuleSet:
             )
             for one in rules.declares
         ],
+        packed_options=rules.hot.options,
     )
 
 

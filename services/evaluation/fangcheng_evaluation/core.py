@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+import numpy as np
+
+from fangcheng_rules import packed
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.ruleset import Options, RuleSet
@@ -42,3 +45,6 @@ def warm_up() -> None:
         for hand in (waiting, waiting.plus(9)):
             for progress in (False, True):
                 analyze(rules, options, hand, progress=progress)
+        # As they come in: bytes that nobody may write to are of another type to a compiler.
+        record = np.frombuffer(packed.pack([waiting]).tobytes(), packed.HAND)
+        packed.evaluate(rules, record, packed.EVERYTHING, np.empty(1, packed.RESULT))

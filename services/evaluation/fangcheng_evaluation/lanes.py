@@ -1,17 +1,18 @@
 """CPU work beside the event loop, in lanes with a bounded queue each.
 
-Single hands have a lane of their own, so that they never wait behind a thousand. A batch goes
-through its lane in chunks: between two of them others get their turn, and a caller that has gone
-away (cancelled, or past its deadline) is noticed.
+Single hands have a lane of their own, so that they never wait behind a thousand, and packed records
+have one. A batch goes through its lane in chunks: between two of them others get their turn, and a
+caller that has gone away (cancelled, or past its deadline) is noticed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from .metrics import LaneMetrics
@@ -20,8 +21,8 @@ T = TypeVar("T")
 
 _SHORTEST_RETRY_SECONDS = 0.05
 _LONGEST_RETRY_SECONDS = 5.0
-# How much the newest measurement counts in the average.
-_NEWEST = 0.2
+NEWEST = 0.2
+"""How much the newest measurement counts in an average."""
 
 
 class Busy(Exception):
@@ -41,22 +42,27 @@ class Lane:
         self._metrics = metrics
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=f"evaluation-{name}")
         self._waiting = 0
+        self._held_back: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._seconds_per_hand = 0.0
 
     def close(self) -> None:
         """Lets what is at work finish, and drops the rest."""
         self._executor.shutdown(cancel_futures=True)
 
-    @contextmanager
-    def admitted(self, hands: int) -> Iterator[None]:
+    @asynccontextmanager
+    async def admitted(self, hands: int, *, held_back: bool = False) -> AsyncIterator[None]:
         """Within it, these hands count as waiting. Raises Busy where there are too many.
 
-        A call that finds nobody waiting is always let in, however large it is.
+        A call that finds nobody waiting is always let in, however large it is. One that may be
+        `held_back` is not refused but waits until there is room, before all others.
         """
-        if self._waiting and self._waiting + hands > self._most_waiting:
+        if not self._held_back and self._has_room(hands):
+            self._count(hands)
+        elif held_back:
+            await self._room(hands)
+        else:
             self._metrics.refused.inc()
             raise Busy(self._retry_after_seconds())
-        self._count(hands)
         try:
             yield
         finally:
@@ -79,11 +85,33 @@ class Lane:
         self._metrics.queued.observe(waited_seconds)
         self._metrics.worked.observe(took_seconds)
         newest = took_seconds / hands
-        self._seconds_per_hand += _NEWEST * (newest - self._seconds_per_hand)
+        self._seconds_per_hand += NEWEST * (newest - self._seconds_per_hand)
         return result
+
+    async def _room(self, hands: int) -> None:
+        """Returns when there is room, with the hands counted."""
+        let_in = asyncio.get_running_loop().create_future()
+        self._held_back.append((hands, let_in))
+        try:
+            await let_in
+        except asyncio.CancelledError:
+            # Cancelled while it waits, or when it has been let in and does not know yet.
+            self._count(0 if let_in.cancelled() else -hands)
+            raise
+
+    def _has_room(self, hands: int) -> bool:
+        return not self._waiting or self._waiting + hands <= self._most_waiting
 
     def _count(self, hands: int) -> None:
         self._waiting += hands
+        while self._held_back:
+            held, let_in = self._held_back[0]
+            if not let_in.cancelled():
+                if not self._has_room(held):
+                    break
+                self._waiting += held
+                let_in.set_result(None)
+            self._held_back.popleft()
         self._metrics.waiting.set(self._waiting)
 
     def _retry_after_seconds(self) -> float:

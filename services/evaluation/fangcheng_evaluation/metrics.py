@@ -31,6 +31,7 @@ class Metrics:
             ("call", "rule_set", "answered"),
             registry=registry,
         )
+        self._counters: dict[tuple[str, str], tuple[Counter, Counter]] = {}
         self._waiting = Gauge(
             "fangcheng_evaluation_waiting_hands",
             "Hands that were taken in and not answered yet.",
@@ -67,7 +68,16 @@ class Metrics:
             self._refused.labels(name),
         )
 
+    def hands(self, call: str, rule_set: str) -> tuple[Counter, Counter]:
+        """The counters of hands that had an answer, and of those that had none."""
+        known = rule_set if rule_set in self._rule_sets else "unknown"
+        found = self._counters.get((call, known))
+        if found is None:
+            labels = self._hands.labels
+            found = labels(call, known, "yes"), labels(call, known, "no")
+            self._counters[call, known] = found
+        return found
+
     def count(self, call: str, rule_set: str, *, answered: bool) -> None:
         """A hand was asked about."""
-        known = rule_set if rule_set in self._rule_sets else "unknown"
-        self._hands.labels(call, known, "yes" if answered else "no").inc()
+        self.hands(call, rule_set)[not answered].inc()

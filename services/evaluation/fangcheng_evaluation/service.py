@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,10 +26,12 @@ from fangcheng_kit.errors import (
 from fangcheng_kit.validation import Limits
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.errors import IllegalWin, RulesError, UnknownRevision, UnknownRuleSet
+from fangcheng_rules.packed import LAYOUT
 from fangcheng_rules.rulesets import RULE_SETS, known
 from fangcheng_rules.scoring import score
 
-from . import convert
+from . import bulk, convert
+from .bulk import Bulk
 from .core import chosen, warm_up
 from .lanes import Busy, Lane
 from .metrics import Metrics
@@ -48,8 +50,11 @@ Answer = TypeVar("Answer", bound=Message)
 class Evaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
     """`EvaluationService`; what each call promises stands in its proto."""
 
-    def __init__(self, single: Lane, bulk: Lane, chunk_hands: int, metrics: Metrics) -> None:
+    def __init__(
+        self, single: Lane, batches: Lane, bulk: Bulk, chunk_hands: int, metrics: Metrics
+    ) -> None:
         self._single = single
+        self._batches = batches
         self._bulk = bulk
         self._chunk_hands = chunk_hands
         self._metrics = metrics
@@ -102,18 +107,34 @@ class Evaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
                 response.results.add(score=answer)
         return response
 
+    async def EvaluateHands(
+        self, request: evaluation_pb2.EvaluateHandsRequest, context: Any
+    ) -> evaluation_pb2.EvaluateHandsResponse:
+        """See the proto."""
+        with _refusals():
+            results = await self._bulk.evaluate("EvaluateHands", bulk.read(request))
+        return evaluation_pb2.EvaluateHandsResponse(layout=LAYOUT, results=results.tobytes())
+
+    async def StreamHands(
+        self, requests: AsyncIterator[evaluation_pb2.StreamHandsRequest], context: Any
+    ) -> AsyncIterator[evaluation_pb2.StreamHandsResponse]:
+        """See the proto."""
+        with _refusals():
+            async with aclosing(self._bulk.stream("StreamHands", requests)) as answers:
+                async for results in answers:
+                    yield evaluation_pb2.StreamHandsResponse(
+                        layout=LAYOUT, results=results.tobytes()
+                    )
+
     async def _one(
         self, call: str, question: Question, answer: Callable[[Question], Answer]
     ) -> Answer:
         answered = False
         try:
-            with self._single.admitted(1):
-                found = await self._single.do(1, lambda: answer(question))
+            with _refusals():
+                async with self._single.admitted(1):
+                    found = await self._single.do(1, lambda: answer(question))
             answered = True
-        except RulesError as error:
-            raise refusal(error) from error
-        except Busy as busy:
-            raise _evaluator_busy(busy) from None
         finally:
             self._metrics.count(call, question.rules.id, answered=answered)
         return found
@@ -122,17 +143,17 @@ class Evaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
         self, call: str, questions: Sequence[Question], answer: Callable[[Question], Answer]
     ) -> AsyncIterator[Answer | rules_pb2.Problem]:
         """The answers in the order of the questions; a problem for each that has none."""
-        try:
-            with self._bulk.admitted(len(questions)):
+        with _refusals():
+            async with self._batches.admitted(len(questions)):
                 for start in range(0, len(questions), self._chunk_hands):
                     chunk = questions[start : start + self._chunk_hands]
-                    answers = await self._bulk.do(len(chunk), partial(self._answers, chunk, answer))
+                    answers = await self._batches.do(
+                        len(chunk), partial(self._answers, chunk, answer)
+                    )
                     for question, found in zip(chunk, answers, strict=True):
                         answered = not isinstance(found, rules_pb2.Problem)
                         self._metrics.count(call, question.rules.id, answered=answered)
                         yield found
-        except Busy as busy:
-            raise _evaluator_busy(busy) from None
 
     def _answers(
         self, questions: Sequence[Question], answer: Callable[[Question], Answer]
@@ -196,12 +217,19 @@ def refusal(error: RulesError) -> ServiceError:
     return kind(error.reason, error.message, error.field)
 
 
-def _evaluator_busy(busy: Busy) -> ResourceExhausted:
-    return ResourceExhausted(
-        "EVALUATOR_BUSY",
-        "Too many hands are waiting here; ask another replica, or this one later.",
-        retry_after_seconds=busy.retry_after_seconds,
-    )
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What the rules and the lanes refuse within has its status."""
+    try:
+        yield
+    except RulesError as error:
+        raise refusal(error) from error
+    except Busy as busy:
+        raise ResourceExhausted(
+            "EVALUATOR_BUSY",
+            "Too many hands are waiting here; ask another replica, or this one later.",
+            retry_after_seconds=busy.retry_after_seconds,
+        ) from None
 
 
 @asynccontextmanager
@@ -209,7 +237,10 @@ async def open_service(settings: EvaluationSettings, kit: Kit) -> AsyncIterator[
     """Warms the kernels up beside the server, which is NOT_SERVING until that is done."""
     metrics = Metrics(kit.registry, [rules.id for rules in RULE_SETS])
     single = Lane("single", 1, settings.most_waiting_calls, metrics.lane("single"))
-    bulk = Lane("bulk", settings.threads, settings.most_waiting_hands, metrics.lane("bulk"))
+    batches = Lane("bulk", settings.threads, settings.most_waiting_hands, metrics.lane("bulk"))
+    packed = Lane(
+        "packed", settings.threads, settings.most_waiting_packed_hands, metrics.lane("packed")
+    )
     switch_seconds = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     kit.health(False, "the kernels are warming up")
@@ -218,14 +249,20 @@ async def open_service(settings: EvaluationSettings, kit: Kit) -> AsyncIterator[
             yield [
                 Servicer(
                     evaluation_pb2_grpc.add_EvaluationServiceServicer_to_server,
-                    Evaluation(single, bulk, settings.chunk_hands, metrics),
+                    Evaluation(
+                        single,
+                        batches,
+                        Bulk(packed, settings.chunk_packed_hands, metrics),
+                        settings.chunk_hands,
+                        metrics,
+                    ),
                     SERVICE,
                 )
             ]
     finally:
         sys.setswitchinterval(switch_seconds)
-        single.close()
-        bulk.close()
+        for lane in (single, batches, packed):
+            lane.close()
 
 
 async def _warm_up(kit: Kit) -> None:

@@ -17,6 +17,7 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng.rules.v1 import rules_pb2 as rules
+from fangcheng_client import explain
 from fangcheng_kit import Batcher
 from fangcheng_rules.analysis import Analysis
 from fangcheng_rules.errors import RulesError
@@ -50,10 +51,17 @@ class Refused(Exception):
 class Evaluator:
     """Asks the evaluation service."""
 
-    def __init__(self, channel: grpc.aio.Channel, metrics: TableMetrics, log: Any) -> None:
+    def __init__(
+        self,
+        channel: grpc.aio.Channel,
+        metrics: TableMetrics,
+        log: Any,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._stub = EvaluationServiceStub(channel)
         self._metrics = metrics
         self._log = log
+        self._pause = pause
         self._failing = False
         self._known: set[tuple[str, int]] = set()
         self._analyses: Batcher[evaluation.AnalyzeRequest, Analysis] = Batcher(
@@ -100,20 +108,24 @@ class Evaluator:
                 try:
                     answer = await ask()
                 except (grpc.aio.AioRpcError, Refused) as error:
-                    self._failed(error)
-                    await asyncio.sleep(pause_seconds)
+                    await self._pause(self._failed(error) or pause_seconds)
                     pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
                     continue
                 self._answered()
                 self._metrics.answers.labels(kind).observe(time.monotonic() - started)
                 return answer
 
-    def _failed(self, error: grpc.aio.AioRpcError | Refused) -> None:
+    def _failed(self, error: grpc.aio.AioRpcError | Refused) -> float | None:
+        """When to ask again, where the evaluator said."""
         self._metrics.evaluator_failures.inc()
+        what, retry_after_seconds = str(error), None
+        if isinstance(error, grpc.aio.AioRpcError):
+            problem = explain(error)
+            what, retry_after_seconds = str(problem), problem.retry_after_seconds
         if not self._failing:
             self._failing = True
-            what = error.details() if isinstance(error, grpc.aio.AioRpcError) else str(error)
             self._log.error("no evaluator answers; tables wait", problem=what)
+        return retry_after_seconds
 
     def _answered(self) -> None:
         if self._failing:

@@ -7,7 +7,8 @@
 ``connect`` sets up what every client of the suite should have (spreading calls over replicas,
 health checks, retries, keepalive, a deadline, the token). ``attend`` and ``watch`` survive broken
 connections. ``explain`` reads the reason out of a refused call. ``notation`` turns tile numbers
-into text and back. ``service_config.json`` beside this file is the set-up for other languages.
+into text and back. ``hands`` evaluates hands by the thousand; it needs NumPy (the extra ``hands``).
+``service_config.json`` beside this file is the set-up for other languages.
 """
 
 from fangcheng_client.channel import SERVICE_CONFIG, connect

@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError
-from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
 DETAILS_KEY = "grpc-status-details-bin"
@@ -30,6 +30,8 @@ class Problem:
     """The field of the request that was wrong, such as ``seats[2].player_id``."""
     metadata: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """What else the reason states."""
+    retry_after_seconds: float | None = None
+    """When to try again, where the service said."""
 
     def __str__(self) -> str:
         where = f" (field {self.field})" if self.field else ""
@@ -46,16 +48,20 @@ def explain(error: grpc.RpcError) -> Problem:
             status = Status.FromString(value)
         except DecodeError:
             continue
-        for detail in status.details:
-            info = ErrorInfo()
-            if detail.Unpack(info):
-                metadata = dict(info.metadata)
-                return Problem(
-                    code, info.reason, status.message, metadata.pop("field", None), metadata
-                )
+        info, retry = ErrorInfo(), RetryInfo()
+        if any(detail.Unpack(info) for detail in status.details):
+            metadata = dict(info.metadata)
+            field = metadata.pop("field", None)
+            after_seconds = None
+            if any(detail.Unpack(retry) for detail in status.details):
+                after_seconds = retry.retry_delay.ToTimedelta().total_seconds()
+            return Problem(code, info.reason, status.message, field, metadata, after_seconds)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in message:
         # gRPC refuses these before the service sees them, so nobody could add a reason.
         return Problem(code, "MESSAGE_TOO_LARGE", message)
+    if code is grpc.StatusCode.INTERNAL and "RST_STREAM" in message:
+        # So a proxy, such as Envoy, ends a stream whose server it has lost.
+        return Problem(grpc.StatusCode.UNAVAILABLE, "STREAM_LOST", message)
     return Problem(code, code.name, message)
 
 

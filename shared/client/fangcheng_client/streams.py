@@ -136,4 +136,5 @@ async def resumed(
 def _passes_by_waiting(error: grpc.aio.AioRpcError | TimeoutError) -> bool:
     if isinstance(error, TimeoutError):
         return True
-    return error.code() in _RESUMED_CODES or explain(error).reason in _RESUMED_REASONS
+    problem = explain(error)
+    return problem.code in _RESUMED_CODES or problem.reason in _RESUMED_REASONS

@@ -259,7 +259,7 @@ def _options(settings: Settings) -> list[tuple[str, int | str]]:
     }
     if settings.max_connection_age_seconds:
         options["grpc.max_connection_age_ms"] = int(settings.max_connection_age_seconds * 1_000)
-        options["grpc.max_connection_age_grace_ms"] = int(settings.grace_seconds * 1_000)
+        options["grpc.max_connection_age_grace_ms"] = int(settings.connection_grace_seconds * 1_000)
     return list(options.items())
 
 

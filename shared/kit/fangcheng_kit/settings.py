@@ -121,6 +121,14 @@ class Settings(BaseSettings):
             "replicas again; 0: never."
         ),
     )
+    connection_grace_seconds: float = Field(
+        default=300.0,
+        ge=0,
+        description=(
+            "How long calls may go on on a connection that has reached that age; new ones have "
+            "moved to another by then."
+        ),
+    )
     call_timeout_seconds: float = Field(
         default=5.0, gt=0, description="Deadline of calls to other services that set none."
     )

@@ -19,6 +19,7 @@ from .tiles import PLAY_KINDS, is_flower, name
 if TYPE_CHECKING:
     from .analysis import KongChoice, Wait
     from .hand import Hand
+    from .moments import Moment
     from .scoring import FinishedHand, Score
 
 OptionValue = bool | int | str
@@ -246,6 +247,10 @@ def _never_must(table: TableInPlay, seat: SeatInPlay, kong: KongChoice) -> bool:
     return False
 
 
+def _all_counted(by_hand: Mapping[str, int], moment: Moment, is_open: bool) -> dict[str, int]:
+    return dict(by_hand)
+
+
 def _no(options: Options) -> bool:
     return False
 
@@ -320,6 +325,10 @@ class RuleSet:
     """Settle a finished hand that has been checked; raise IllegalWin for what cannot be."""
     next_dealer: Callable[[FinishedHand], int | None]
     """Dealer of the next hand; None: a new first dealer."""
+    counted: Callable[[Mapping[str, int], Moment, bool], dict[str, int]] = _all_counted
+    """All of a winner's items that count against every loser, each with its fan: those of its hand
+    read in one way, those of the moment, none that another excludes. The last argument tells
+    whether the winner is open. 0 stands for a fixed amount."""
     declares: tuple[Declaration, ...] = ()
     """Everything that a seat of this rule set can have declared."""
     whirlwind: bool = False

@@ -14,6 +14,7 @@ from fangcheng.rules.v1 import rules_pb2 as _rules_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -24,6 +25,38 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _HandQuestion:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _HandQuestionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_HandQuestion.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    HAND_QUESTION_UNSPECIFIED: _HandQuestion.ValueType  # 0
+    """Not set; never sent."""
+    HAND_QUESTION_SCORE: _HandQuestion.ValueType  # 1
+    """What 14 tiles are as a win: `win`, the fan and the items."""
+    HAND_QUESTION_WAITS: _HandQuestion.ValueType  # 2
+    """The legal waits of 13 tiles."""
+    HAND_QUESTION_SHAPE_SHANTEN: _HandQuestion.ValueType  # 3
+    """Shanten by shape alone."""
+    HAND_QUESTION_SHANTEN: _HandQuestion.ValueType  # 4
+    """Shanten under the rule set's conditions; it costs more than the one by shape."""
+
+class HandQuestion(_HandQuestion, metaclass=_HandQuestionEnumTypeWrapper):
+    """What can be asked of packed hands."""
+
+HAND_QUESTION_UNSPECIFIED: HandQuestion.ValueType  # 0
+"""Not set; never sent."""
+HAND_QUESTION_SCORE: HandQuestion.ValueType  # 1
+"""What 14 tiles are as a win: `win`, the fan and the items."""
+HAND_QUESTION_WAITS: HandQuestion.ValueType  # 2
+"""The legal waits of 13 tiles."""
+HAND_QUESTION_SHAPE_SHANTEN: HandQuestion.ValueType  # 3
+"""Shanten by shape alone."""
+HAND_QUESTION_SHANTEN: HandQuestion.ValueType  # 4
+"""Shanten under the rule set's conditions; it costs more than the one by shape."""
+Global___HandQuestion: _TypeAlias = HandQuestion  # noqa: Y015
 
 @_typing.final
 class ListRuleSetsRequest(_message.Message):
@@ -594,3 +627,188 @@ class ScoreResult(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_result) -> _WhichOneofReturnType_result | None: ...
 
 Global___ScoreResult: _TypeAlias = ScoreResult  # noqa: Y015
+
+@_typing.final
+class EvaluateHandsRequest(_message.Message):
+    """Hands in packed records.
+
+    A win is counted in the reading that is worth most by the hand and the moment. What records do not
+    tell of is for Score: losers, flowers, a treasure, what forbids a seat to win.
+
+    A record has 32 bytes, little-endian, without gaps, and zero wherever nothing is said:
+
+        offset bytes
+             0    16  concealed tiles: four 32-bit words for characters, dots, bamboos, honours. Three
+                      bits for each rank, the first rank's lowest: how many of it. The winning tile
+                      is among them.
+            16     4  melds, filled from the front, a byte each: 0 for none, or 64 * how + kind + 1 of
+                      its lowest tile. how: 0 chi, 1 pong, 2 exposed or added kong, 3 concealed kong.
+                      A chi of 5z is a whirlwind kong.
+            20     1  two bits for each dragon, 5z lowest: how many were added to the whirlwind kong
+            21     1  the winning tile's kind + 1; 0: not said, and always of 13 tiles
+            22     1  how it is won; 0: on another's tile. Any of 1 self-draw, 2 after a kong,
+                      4 after a flower, 8 on the deal, 16 in the first round, 32 declared,
+                      64 as the dealer, 128 with the three others closed
+            23     1  0
+            24     4  the values of the options that `RuleSet.packed_options` names, in that order, a
+                      byte each: 0 or 1 for a BOOL
+            28     4  0
+
+    The kind of a tile counts from 0: 1m to 9m are 0 to 8, 1p to 9p 9 to 17, 1s to 9s 18 to 26, 1z to
+    7z 27 to 33. With its melds, each counting as three, a hand has 13 or 14 tiles.
+
+    Example: `{rule_set: "baishan_kele", layout: 1, questions: HAND_QUESTION_WAITS,
+    hands: "I\\0\\0\\0\\0\\x92\\0\\0\\0\\0\\x0c\\0\\2\\0\\1\\0"
+    "\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RULE_SET_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    LAYOUT_FIELD_NUMBER: _builtins.int
+    QUESTIONS_FIELD_NUMBER: _builtins.int
+    HANDS_FIELD_NUMBER: _builtins.int
+    rule_set: _builtins.str
+    """The rule set that all these hands are of."""
+    revision: _builtins.int
+    """Its revision; 0 means the newest."""
+    layout: _builtins.int
+    """The version of the records: 1. Another is refused with FAILED_PRECONDITION (UNKNOWN_LAYOUT)."""
+    hands: _builtins.bytes
+    """1 to 100,000 records, one after the other."""
+    @_builtins.property
+    def questions(self) -> _containers.RepeatedScalarFieldContainer[Global___HandQuestion.ValueType]:
+        """What is asked, at most eight; nothing: everything. What is not asked for costs nothing."""
+
+    def __init__(
+        self,
+        *,
+        rule_set: _builtins.str = ...,
+        revision: _builtins.int = ...,
+        layout: _builtins.int = ...,
+        questions: _abc.Iterable[Global___HandQuestion.ValueType] | None = ...,
+        hands: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hands", b"hands", "layout", b"layout", "questions", b"questions", "revision", b"revision", "rule_set", b"rule_set"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EvaluateHandsRequest: _TypeAlias = EvaluateHandsRequest  # noqa: Y015
+
+@_typing.final
+class EvaluateHandsResponse(_message.Message):
+    """What they are, in packed records.
+
+    A record has 40 bytes, little-endian and without gaps:
+
+        offset bytes
+             0     1  0, or why the record is no hand, and everything else is 0: 1 INVALID_RECORD,
+                      2 INVALID_MELD, 3 TILE_NOT_PLAYED, 4 WRONG_TILE_COUNT, 5 FIFTH_COPY,
+                      6 TILE_NOT_HELD (the winning tile), 7 INVALID_OPTION, 8 INVALID_MOMENT
+             1     1  1 for 14 tiles that win by their shape and the rule set's conditions
+             2     1  shanten under the conditions, signed: -1 wins, 0 has a legal wait, 14 can win no
+                      more, 127 was not asked for
+             3     1  shanten by shape alone, signed; 127 was not asked for
+             4     2  of a win, the sum of the fan that count against every loser; fixed amounts are
+                      left aside
+             6     2  0
+             8     8  of 13 tiles, the legal waits: bit k for kind k
+            16    24  of a win, how often each fan item counts, a byte each: the items of
+                      `RuleSet.fan_items` whose `whose` is not `loser`, in that order
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LAYOUT_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
+    layout: _builtins.int
+    """The version of the results: that of the request."""
+    results: _builtins.bytes
+    """A record for each hand, in their order."""
+    def __init__(
+        self,
+        *,
+        layout: _builtins.int = ...,
+        results: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EvaluateHandsResponse: _TypeAlias = EvaluateHandsResponse  # noqa: Y015
+
+@_typing.final
+class StreamHandsRequest(_message.Message):
+    """One message of hands; each says for itself what it holds.
+
+    Example: `{rule_set: "baishan_kele", layout: 1,
+    hands: "I\\0\\0\\0\\0\\x92\\0\\0\\0\\0\\x0c\\0\\2\\0\\1\\0"
+    "\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RULE_SET_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    LAYOUT_FIELD_NUMBER: _builtins.int
+    QUESTIONS_FIELD_NUMBER: _builtins.int
+    HANDS_FIELD_NUMBER: _builtins.int
+    rule_set: _builtins.str
+    """As in EvaluateHandsRequest."""
+    revision: _builtins.int
+    """As in EvaluateHandsRequest."""
+    layout: _builtins.int
+    """As in EvaluateHandsRequest."""
+    hands: _builtins.bytes
+    """As in EvaluateHandsRequest."""
+    @_builtins.property
+    def questions(self) -> _containers.RepeatedScalarFieldContainer[Global___HandQuestion.ValueType]:
+        """As in EvaluateHandsRequest."""
+
+    def __init__(
+        self,
+        *,
+        rule_set: _builtins.str = ...,
+        revision: _builtins.int = ...,
+        layout: _builtins.int = ...,
+        questions: _abc.Iterable[Global___HandQuestion.ValueType] | None = ...,
+        hands: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hands", b"hands", "layout", b"layout", "questions", b"questions", "revision", b"revision", "rule_set", b"rule_set"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StreamHandsRequest: _TypeAlias = StreamHandsRequest  # noqa: Y015
+
+@_typing.final
+class StreamHandsResponse(_message.Message):
+    """The answer to one of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LAYOUT_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
+    layout: _builtins.int
+    """As in EvaluateHandsResponse."""
+    results: _builtins.bytes
+    """As in EvaluateHandsResponse."""
+    def __init__(
+        self,
+        *,
+        layout: _builtins.int = ...,
+        results: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "results", b"results"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StreamHandsResponse: _TypeAlias = StreamHandsResponse  # noqa: Y015

@@ -60,6 +60,16 @@ class EvaluationServiceStub(object):
                 request_serializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.ScoreBatchRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.ScoreBatchResponse.FromString,
                 _registered_method=True)
+        self.EvaluateHands = channel.unary_unary(
+                '/fangcheng.evaluation.v1.EvaluationService/EvaluateHands',
+                request_serializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.EvaluateHandsRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.EvaluateHandsResponse.FromString,
+                _registered_method=True)
+        self.StreamHands = channel.stream_stream(
+                '/fangcheng.evaluation.v1.EvaluationService/StreamHands',
+                request_serializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.StreamHandsRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.StreamHandsResponse.FromString,
+                _registered_method=True)
 
 
 class EvaluationServiceServicer(object):
@@ -110,6 +120,32 @@ class EvaluationServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def EvaluateHands(self, request, context):
+        """Evaluates up to 100,000 hands in packed records: what each is worth as a win, its waits, its
+        shanten. A record that is no hand is marked in its own result, and the others are answered. The
+        Python client packs, splits, sends and unpacks them (`fangcheng_client.hands`).
+
+        NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION; UNKNOWN_LAYOUT: packed for
+        another version of the records), INVALID_ARGUMENT (INVALID_REQUEST), RESOURCE_EXHAUSTED
+        (EVALUATOR_BUSY, with the time to try again; MESSAGE_TOO_LARGE).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StreamHands(self, request_iterator, context):
+        """As EvaluateHands, for many messages: one response for each request, in their order. Two requests
+        are worked on at a time, and further ones are not read before, so that a client that sends on and
+        reads its answers beside never waits for the way between. 10,000 hands a message go fastest.
+
+        As EvaluateHands; a request that is refused ends the stream, after the answers before it. An
+        evaluator with too much to do refuses the first request of a stream alone (EVALUATOR_BUSY): later
+        ones wait. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_EvaluationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -137,6 +173,16 @@ def add_EvaluationServiceServicer_to_server(servicer, server):
                     servicer.ScoreBatch,
                     request_deserializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.ScoreBatchRequest.FromString,
                     response_serializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.ScoreBatchResponse.SerializeToString,
+            ),
+            'EvaluateHands': grpc.unary_unary_rpc_method_handler(
+                    servicer.EvaluateHands,
+                    request_deserializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.EvaluateHandsRequest.FromString,
+                    response_serializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.EvaluateHandsResponse.SerializeToString,
+            ),
+            'StreamHands': grpc.stream_stream_rpc_method_handler(
+                    servicer.StreamHands,
+                    request_deserializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.StreamHandsRequest.FromString,
+                    response_serializer=fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.StreamHandsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -275,6 +321,60 @@ class EvaluationService(object):
             '/fangcheng.evaluation.v1.EvaluationService/ScoreBatch',
             fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.ScoreBatchRequest.SerializeToString,
             fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.ScoreBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EvaluateHands(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.evaluation.v1.EvaluationService/EvaluateHands',
+            fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.EvaluateHandsRequest.SerializeToString,
+            fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.EvaluateHandsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StreamHands(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/fangcheng.evaluation.v1.EvaluationService/StreamHands',
+            fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.StreamHandsRequest.SerializeToString,
+            fangcheng_dot_evaluation_dot_v1_dot_evaluation__pb2.StreamHandsResponse.FromString,
             options,
             channel_credentials,
             insecure,

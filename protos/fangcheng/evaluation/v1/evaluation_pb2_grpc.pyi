@@ -61,6 +61,24 @@ class EvaluationServiceStub:
     """
     ScoreBatch: _grpc.UnaryUnaryMultiCallable[_evaluation_pb2.ScoreBatchRequest, _evaluation_pb2.ScoreBatchResponse]
     """Scores many finished hands. A hand that cannot be scored gets a problem in its own result."""
+    EvaluateHands: _grpc.UnaryUnaryMultiCallable[_evaluation_pb2.EvaluateHandsRequest, _evaluation_pb2.EvaluateHandsResponse]
+    """Evaluates up to 100,000 hands in packed records: what each is worth as a win, its waits, its
+    shanten. A record that is no hand is marked in its own result, and the others are answered. The
+    Python client packs, splits, sends and unpacks them (`fangcheng_client.hands`).
+
+    NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION; UNKNOWN_LAYOUT: packed for
+    another version of the records), INVALID_ARGUMENT (INVALID_REQUEST), RESOURCE_EXHAUSTED
+    (EVALUATOR_BUSY, with the time to try again; MESSAGE_TOO_LARGE).
+    """
+    StreamHands: _grpc.StreamStreamMultiCallable[_evaluation_pb2.StreamHandsRequest, _evaluation_pb2.StreamHandsResponse]
+    """As EvaluateHands, for many messages: one response for each request, in their order. Two requests
+    are worked on at a time, and further ones are not read before, so that a client that sends on and
+    reads its answers beside never waits for the way between. 10,000 hands a message go fastest.
+
+    As EvaluateHands; a request that is refused ends the stream, after the answers before it. An
+    evaluator with too much to do refuses the first request of a stream alone (EVALUATOR_BUSY): later
+    ones wait. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
+    """
 
 @_typing.type_check_only
 class EvaluationServiceAsyncStub(EvaluationServiceStub):
@@ -89,6 +107,24 @@ class EvaluationServiceAsyncStub(EvaluationServiceStub):
     """
     ScoreBatch: _aio.UnaryUnaryMultiCallable[_evaluation_pb2.ScoreBatchRequest, _evaluation_pb2.ScoreBatchResponse]  # type: ignore[assignment]
     """Scores many finished hands. A hand that cannot be scored gets a problem in its own result."""
+    EvaluateHands: _aio.UnaryUnaryMultiCallable[_evaluation_pb2.EvaluateHandsRequest, _evaluation_pb2.EvaluateHandsResponse]  # type: ignore[assignment]
+    """Evaluates up to 100,000 hands in packed records: what each is worth as a win, its waits, its
+    shanten. A record that is no hand is marked in its own result, and the others are answered. The
+    Python client packs, splits, sends and unpacks them (`fangcheng_client.hands`).
+
+    NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION; UNKNOWN_LAYOUT: packed for
+    another version of the records), INVALID_ARGUMENT (INVALID_REQUEST), RESOURCE_EXHAUSTED
+    (EVALUATOR_BUSY, with the time to try again; MESSAGE_TOO_LARGE).
+    """
+    StreamHands: _aio.StreamStreamMultiCallable[_evaluation_pb2.StreamHandsRequest, _evaluation_pb2.StreamHandsResponse]  # type: ignore[assignment]
+    """As EvaluateHands, for many messages: one response for each request, in their order. Two requests
+    are worked on at a time, and further ones are not read before, so that a client that sends on and
+    reads its answers beside never waits for the way between. 10,000 hands a message go fastest.
+
+    As EvaluateHands; a request that is refused ends the stream, after the answers before it. An
+    evaluator with too much to do refuses the first request of a stream alone (EVALUATOR_BUSY): later
+    ones wait. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
+    """
 
 class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
     """Answers what a hand is worth and what it waits on, under a rule set."""
@@ -144,5 +180,35 @@ class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_evaluation_pb2.ScoreBatchResponse, _abc.Awaitable[_evaluation_pb2.ScoreBatchResponse]]:
         """Scores many finished hands. A hand that cannot be scored gets a problem in its own result."""
+
+    @_abc_1.abstractmethod
+    def EvaluateHands(
+        self,
+        request: _evaluation_pb2.EvaluateHandsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_evaluation_pb2.EvaluateHandsResponse, _abc.Awaitable[_evaluation_pb2.EvaluateHandsResponse]]:
+        """Evaluates up to 100,000 hands in packed records: what each is worth as a win, its waits, its
+        shanten. A record that is no hand is marked in its own result, and the others are answered. The
+        Python client packs, splits, sends and unpacks them (`fangcheng_client.hands`).
+
+        NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION; UNKNOWN_LAYOUT: packed for
+        another version of the records), INVALID_ARGUMENT (INVALID_REQUEST), RESOURCE_EXHAUSTED
+        (EVALUATOR_BUSY, with the time to try again; MESSAGE_TOO_LARGE).
+        """
+
+    @_abc_1.abstractmethod
+    def StreamHands(
+        self,
+        request_iterator: _MaybeAsyncIterator[_evaluation_pb2.StreamHandsRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_evaluation_pb2.StreamHandsResponse], _abc.AsyncIterator[_evaluation_pb2.StreamHandsResponse]]:
+        """As EvaluateHands, for many messages: one response for each request, in their order. Two requests
+        are worked on at a time, and further ones are not read before, so that a client that sends on and
+        reads its answers beside never waits for the way between. 10,000 hands a message go fastest.
+
+        As EvaluateHands; a request that is refused ends the stream, after the answers before it. An
+        evaluator with too much to do refuses the first request of a stream alone (EVALUATOR_BUSY): later
+        ones wait. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
+        """
 
 def add_EvaluationServiceServicer_to_server(servicer: EvaluationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -359,6 +359,7 @@ class RuleSet(_message.Message):
     FAN_ITEMS_FIELD_NUMBER: _builtins.int
     TITLES_FIELD_NUMBER: _builtins.int
     DECLARATIONS_FIELD_NUMBER: _builtins.int
+    PACKED_OPTIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Id, such as `baishan_kele`."""
     revision: _builtins.int
@@ -389,6 +390,12 @@ class RuleSet(_message.Message):
         nothing to declare.
         """
 
+    @_builtins.property
+    def packed_options(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the options that change what a hand is worth by itself, in the order in which their values
+        stand in a packed hand (`EvaluateHandsRequest.hands`); at most four.
+        """
+
     def __init__(
         self,
         *,
@@ -401,10 +408,11 @@ class RuleSet(_message.Message):
         fan_items: _abc.Iterable[Global___FanItemSpec] | None = ...,
         titles: _abc.Iterable[Global___Title] | None = ...,
         declarations: _abc.Iterable[Global___Declaration] | None = ...,
+        packed_options: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "revision", b"revision", "tiles", b"tiles", "titles", b"titles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "packed_options", b"packed_options", "revision", b"revision", "tiles", b"tiles", "titles", b"titles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -29,8 +29,9 @@ What a rule set gives is a `Hot`:
 ``fan(hand: HandBits, reading: ReadingBits) -> int``
     The fan of each item in four bits, item *i* of ``items`` at bit *4i*: all that counts
     against every loser by the hand alone. `FLAT` (fifteen) stands for a fixed amount.
-``pack_options(options) -> int``
-    The options that change either, as the integer that they see in ``hand.options``.
+``options``
+    Ids of the options that change either, at most four, each from 0 to 255; they find the value
+    of option *i* in ``hand.options`` at bit *8i*.
 ``marks(hand: HandBits, reading: ReadingBits) -> int``
     For fan that goes by more than the reading that is counted: bits below `SINGLE_WAIT` that one
     legal reading gives. ``fan`` finds those of all legal readings together in ``hand.marks``, and

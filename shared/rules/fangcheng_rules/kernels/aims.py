@@ -32,7 +32,7 @@ from .distances import (
     walk,
 )
 from .facts import NEEDS_258, NEEDS_TERMINAL, NEEDS_TRIPLET
-from .speed import cache_folder, digest_of
+from .folders import cache_folder, digest_of
 from .tables import (
     HEADER,
     MAGIC,

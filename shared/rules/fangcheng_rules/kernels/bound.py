@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from threading import Lock
 from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..melds import Meld, MeldKind
 from ..tiles import DRAGONS, Kind
-from . import aims, nearness, speed, tables, templates
-from .facts import FLAT, NO_KIND, Hot
-
-_SPEEDS: dict[str, Callable[[Any], Any]] = {
-    "inner": speed.inner,
-    "apart": speed.apart,
-    "entry": speed.entry,
-}
+from . import aims, hands, nearness, records, speed, tables, templates
+from .facts import DRAGON_RUN, FLAT, NO_KIND, Hot
+from .folders import digest_of_functions
 
 NEVER = nearness.NO_WAY - 1
 """The legal shanten of a hand that cannot become a win any more, whatever comes."""
 
 _MELD_CODES = {
-    MeldKind.CHI: templates.CHI << 6,
-    MeldKind.PONG: templates.PONG << 6,
-    MeldKind.EXPOSED_KONG: templates.OPEN_KONG << 6,
-    MeldKind.ADDED_KONG: templates.OPEN_KONG << 6,
-    MeldKind.CONCEALED_KONG: templates.CONCEALED_KONG << 6,
-    MeldKind.WHIRLWIND: templates.CHI << 6,
+    MeldKind.CHI: hands.CHI << 6,
+    MeldKind.PONG: hands.PONG << 6,
+    MeldKind.EXPOSED_KONG: hands.OPEN_KONG << 6,
+    MeldKind.ADDED_KONG: hands.OPEN_KONG << 6,
+    MeldKind.CONCEALED_KONG: hands.CONCEALED_KONG << 6,
+    MeldKind.WHIRLWIND: hands.CHI << 6,
 }
 
 
@@ -45,6 +40,17 @@ class FoundReading(NamedTuple):
     items: int
 
 
+class Counting(NamedTuple):
+    """What `score_many` needs to know of a rule set's items."""
+
+    moments: npt.NDArray[np.int64]
+    """`records.MOMENT_WORDS` for each moment, of a closed winner and of an open one."""
+    shares: npt.NDArray[np.int64]
+    """By item of the hand and its fan (sixteen each): what to add to the three words of counts."""
+    flat: int
+    """All bits of the items of the hand that stand for a fixed amount."""
+
+
 class Kernels:
     """The hot functions of one rule set.
 
@@ -54,10 +60,9 @@ class Kernels:
 
     def __init__(self, hot: Hot) -> None:
         self.hot = hot
-        table = tables.load()
         # Compiled code wants an array; interpreted, a memoryview is ten times quicker to read.
-        self._table: Any = table if speed.COMPILED else table.data
-        self._functions = _copies(hot, tables.layout(table))
+        self._table: Any = _words(tables.load())
+        self._functions = _copies(hot)
         self._own_aims: Any = None
 
     def readings(
@@ -89,23 +94,6 @@ class Kernels:
         size = templates.READING_WORDS
         return [FoundReading(*words[size * i : size * (i + 1)]) for i in range(found)]
 
-    def best(
-        self,
-        concealed: Iterable[Kind],
-        melds: Iterable[Meld],
-        won: Kind | None = None,
-        *,
-        claimed: bool = False,
-        options: int = 0,
-    ) -> int | None:
-        """The fan items of the reading that is worth most by the hand alone; None: no win."""
-        won_kind = NO_KIND if won is None else won
-        tiles, laid = bytes(concealed), melds_as_bytes(melds)
-        items: int = self._functions["best"](
-            self._table, tiles, laid, won_kind, int(claimed), options
-        )
-        return None if items < 0 else items
-
     def waits(
         self, concealed: Iterable[Kind], melds: Iterable[Meld], options: int = 0
     ) -> dict[Kind, int]:
@@ -136,70 +124,117 @@ class Kernels:
     def _aims(self) -> Any:
         """The table of what the conditions ask; not read before it is asked for."""
         if self._own_aims is None:
-            if self.hot.needs:
-                table = aims.load(self.hot.needs)
-                self._own_aims = table if speed.COMPILED else table.data
-            else:
-                self._own_aims = self._table  # never looked into
+            # Where nothing is needed it is never looked into.
+            self._own_aims = _words(aims.load(self.hot.needs)) if self.hot.needs else self._table
         return self._own_aims
 
     def shanten(self, concealed: Iterable[Kind], melds: Iterable[Meld]) -> int:
         """Shanten of thirteen or fourteen tiles by shape alone; -1: a complete shape."""
-        found: int = self._functions["shanten_of"](
-            self._table, bytes(concealed), melds_as_bytes(melds)
-        )
-        return found
+        return self._shanten(concealed, melds, 0)
 
     def legal_shanten(self, concealed: Iterable[Kind], melds: Iterable[Meld]) -> int:
         """Shanten of thirteen or fourteen tiles under the conditions (`Hot.needs`).
 
         -1: a legal win; 0: a legal wait; `NEVER`: no tiles that may come make it a win.
         """
-        found: int = self._functions["legal_shanten"](
+        return self._shanten(concealed, melds, self.hot.needs)
+
+    def _shanten(self, concealed: Iterable[Kind], melds: Iterable[Meld], needs: int) -> int:
+        found: int = nearness.shanten_of(
             self._table,
-            self._aims,
+            self._aims if needs else self._table,
             bytes(concealed),
             melds_as_bytes(melds),
+            self.hot.shapes,
+            needs,
             _zeros(nearness.ROOM_WORDS),
         )
         return found
 
     def progress(self, concealed: Iterable[Kind], melds: Iterable[Meld]) -> tuple[int, int]:
         """Legal shanten of thirteen tiles, and the mask of the kinds that lower it."""
-        found = self._functions["progress"](
-            self._table,
-            self._aims,
-            bytes(concealed),
-            melds_as_bytes(melds),
-            _zeros(nearness.ROOM_WORDS),
-        )
+        found, _ = self._progress(bytes(concealed), melds)
         return (found & 15) - 1, found >> 4
 
     def discard_progress(
         self, concealed: Iterable[Kind], melds: Iterable[Meld]
     ) -> dict[Kind, tuple[int, int]]:
         """Of fourteen tiles: `progress` after each kind's discard."""
-        out = _zeros(34)
         tiles = bytes(concealed)
-        room = _zeros(nearness.ROOM_WORDS)
-        self._functions["discard_progress"](
-            self._table, self._aims, tiles, melds_as_bytes(melds), room, out
-        )
-        found = _plain(out)
+        _, found = self._progress(tiles, melds)
         return {kind: ((found[kind] & 15) - 1, found[kind] >> 4) for kind in sorted({*tiles})}
+
+    def _progress(self, tiles: bytes, melds: Iterable[Meld]) -> tuple[int, list[int]]:
+        out = _zeros(34)
+        found = nearness.progress(
+            self._table,
+            self._aims,
+            tiles,
+            melds_as_bytes(melds),
+            self.hot.shapes,
+            self.hot.needs,
+            _zeros(nearness.ROOM_WORDS),
+            out,
+        )
+        return found, _plain(out)
+
+    def check_many(self, hands: Any, limits: Any, sizes: Any) -> None:
+        """Of each record in `hands`: 13 or 14, or its status, negated (`records.status_of`)."""
+        has_whirlwind = bool(self.hot.shapes & DRAGON_RUN)
+        records.check_many(_words(hands), has_whirlwind, _words(limits), _words(sizes))
+
+    def score_many(self, hands: Any, sizes: Any, counting: Counting, out: Any) -> None:
+        """Of each record of fourteen tiles: whether it wins, and what counts then."""
+        self._functions["score_many"](
+            self._table,
+            _words(hands),
+            _words(sizes),
+            _words(counting.moments),
+            _words(counting.shares),
+            counting.flat,
+            _words(out),
+        )
+
+    def waits_of_many(self, hands: Any, sizes: Any, out: Any) -> None:
+        """Of each record of thirteen tiles: the mask of its legal waits."""
+        self._functions["waits_of_many"](self._table, _words(hands), _words(sizes), _words(out))
+
+    def shanten_of_many(self, hands: Any, sizes: Any, out: Any) -> None:
+        """Of each record: shanten by shape alone."""
+        nearness.shanten_of_many(
+            self._table, _words(hands), _words(sizes), self.hot.shapes, _words(out)
+        )
+
+    def legal_shanten_of_many(self, hands: Any, sizes: Any, out: Any) -> None:
+        """Of each record: shanten under the conditions; they are some."""
+        nearness.legal_shanten_of_many(
+            self._table,
+            self._aims,
+            _words(hands),
+            _words(sizes),
+            self.hot.shapes,
+            self.hot.needs,
+            _zeros(nearness.ROOM_WORDS),
+            _words(out),
+        )
 
     def warm_up(self) -> None:
         """Compile everything, or fetch it from disk, before the first hand that counts."""
         thirteen = bytes([0, 0, 0, *range(1, 8), 8, 8, 8])
         fourteen = bytes([0, *thirteen])
         self.readings(fourteen, ())
-        self.best(fourteen, ())
         self.waits(thirteen, ())
         self.discards(fourteen, ())
         self.shanten(thirteen, ())
-        self.legal_shanten(thirteen, ())
         self.progress(thirteen, ())
-        self.discard_progress(fourteen, ())
+        none = np.zeros(0, np.int64)
+        read_only = read_only_words(none)
+        limits = np.zeros(records.LIMITS, np.int64)
+        self.check_many(read_only, limits, none)
+        self.score_many(read_only, none, Counting(none, none, 0), none)
+        self.waits_of_many(read_only, none, none)
+        self.shanten_of_many(read_only, none, none)
+        self.legal_shanten_of_many(read_only, none, none)
 
     def item_fan(self, items: int) -> dict[str, int]:
         """Fan by item, those that count; 0 for an item that stands for a fixed amount."""
@@ -262,34 +297,22 @@ def melds_as_bytes(melds: Iterable[Meld]) -> bytes:
             added = list(meld.tiles)
             for dragon in DRAGONS:
                 added.remove(dragon)
-            laid += bytes(templates.ADDED_DRAGON + dragon - DRAGONS[0] for dragon in added)
+            laid += bytes(hands.ADDED_DRAGON + dragon - DRAGONS[0] for dragon in added)
     return bytes(laid)
 
 
-def _copies(hot: Hot, places: tables.Layout) -> dict[str, Callable[..., Any]]:
+def _copies(hot: Hot) -> dict[str, Callable[..., Any]]:
     """Copies of the templates in which the free names are this rule set's."""
     if len(hot.items) > 15:
         raise ValueError(f"{hot.id} has {len(hot.items)} fan items by the hand alone; 15 fit")
-    space = {**vars(templates), **vars(nearness), **places._asdict()}
-    space |= {"SHAPES": hot.shapes, "NEEDS": hot.needs, "USES_MARKS": hot.marks is not None}
     given = {n: getattr(hot, n) or getattr(templates, n) for n in ("allows", "fan", "marks")}
-    kept_as = hot.id + _digest_beyond(given.values())
-    for name, function in given.items():
-        space[name] = speed.inner(_copy(function, kept_as, None))
+    name = f"{hot.id}-{hot.shapes}-{digest_of_functions(*given.values())}"
+    space = {**vars(templates), "SHAPES": hot.shapes, "USES_MARKS": hot.marks is not None}
+    space |= {n: speed.inner(_copy(function, hot.id, None)) for n, function in given.items()}
     for how, template in templates.TEMPLATES:
-        space[template.__name__] = _SPEEDS[how](_copy(template, kept_as, space))
+        copy = _copy(template, hot.id, space)
+        space[template.__name__] = speed.inner(copy) if how == "inner" else speed.entry(copy, name)
     return {f.__name__: space[f.__name__] for how, f in templates.TEMPLATES if how == "entry"}
-
-
-def _digest_beyond(functions: Iterable[Any]) -> str:
-    """What tells the sources of a rule set of another package apart; '' for one of this package.
-
-    The folder of machine code is named after this package's sources alone.
-    """
-    files = {Path(function.__code__.co_filename) for function in functions}
-    package = Path(__file__).parent.parent
-    beyond = sorted(f for f in files if f.is_file() and not f.is_relative_to(package))
-    return f"-{speed.digest_of(*beyond)}" if beyond else ""
 
 
 def _copy(function: Any, rule_set: str, space: dict[str, Any] | None) -> Callable[..., Any]:
@@ -305,6 +328,18 @@ def _copy(function: Any, rule_set: str, space: dict[str, Any] | None) -> Callabl
 
 def _zeros(size: int) -> Any:
     return np.zeros(size, np.int64) if speed.COMPILED else [0] * size
+
+
+def _words(array: Any) -> Any:
+    """An array as the kernels of this process take it."""
+    return array if speed.COMPILED else memoryview(array)
+
+
+def read_only_words(array: Any) -> Any:
+    """A view that cannot be written to: to numba another type, so that all that is read is one."""
+    view = array.view(np.int64)
+    view.flags.writeable = False
+    return view
 
 
 def _plain(out: Any) -> list[int]:

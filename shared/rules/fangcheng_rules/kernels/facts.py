@@ -56,10 +56,8 @@ class HandBits(NamedTuple):
     p: int
     s: int
     z: int
-    laid_m: int
-    """The characters in melds, as a key: a base-5 digit for each rank."""
-    laid_p: int
-    laid_s: int
+    laid: int
+    """The suited tiles in melds, as keys: a base-5 digit for each rank, 21 bits for each suit."""
     laid_z: int
     """The same of the honours, where there are dragon runs; else 0."""
     ones: int
@@ -87,7 +85,7 @@ class HandBits(NamedTuple):
     claimed: int
     """1 where the winning tile is another's, 0 where it was drawn."""
     options: int
-    """The table's options that matter here, laid out by the rule set."""
+    """The table's options that matter here: eight bits for each of `Hot.options`."""
     marks: int
     """What `Hot.marks` found in any of its legal readings, and `SINGLE_WAIT`."""
 
@@ -107,11 +105,6 @@ class ReadingBits(NamedTuple):
     """Dragon runs."""
 
 
-def no_options(options: Mapping[str, object]) -> int:
-    """For a rule set of which no option changes conditions or fan."""
-    return 0
-
-
 class Hot(NamedTuple):
     """What a rule set gives the kernels; see the package's page."""
 
@@ -120,9 +113,13 @@ class Hot(NamedTuple):
     items: tuple[str, ...]
     allows: Callable[[HandBits, ReadingBits], Any]
     fan: Callable[[HandBits, ReadingBits], Any]
-    pack_options: Callable[[Mapping[str, Any]], int] = no_options
+    options: tuple[str, ...] = ()
     marks: Callable[[HandBits, ReadingBits], Any] | None = None
     needs: int = 0
+
+    def pack_options(self, options: Mapping[str, Any]) -> int:
+        """The options that change conditions or fan, as `HandBits.options` has them."""
+        return sum(int(options[option]) << (8 * i) for i, option in enumerate(self.options))
 
 
 @inner
@@ -157,8 +154,8 @@ def triple_sequences(sequences: int) -> int:
 @inner
 def total_fan(items: int) -> int:
     """The sum of what `fan` gave to each item."""
-    total = 0
-    while items > 0:
-        total += items & 15
-        items >>= 4
-    return total
+    # Fifteen at the most: by twos, by fours, by eights, all.
+    items = (items & 0x0F0F0F0F0F0F0F0F) + ((items >> 4) & 0x0F0F0F0F0F0F0F0F)
+    items = (items & 0x00FF00FF00FF00FF) + ((items >> 8) & 0x00FF00FF00FF00FF)
+    items = (items & 0x0000FFFF0000FFFF) + ((items >> 16) & 0x0000FFFF0000FFFF)
+    return (items + (items >> 32)) & 0xFFFF

@@ -1,4 +1,4 @@
-"""The hot functions of shanten and useful tiles; templates like those of `templates`.
+"""The hot functions of shanten and useful tiles, the same ones for all rule sets.
 
 By shape alone a hand's distance follows from its suits' classes (`tables`). What a rule set's
 conditions ask besides (`Hot.needs`) is known to the aims (`aims`): each suit gives eight words, its
@@ -21,13 +21,23 @@ from .facts import (
     THIRTEEN_ORPHANS,
     HandBits,
 )
-from .speed import count_bits
-from .tables import HEADER, RUN_HONOURS, RUN_START, START, STEP, SYMBOL
-from .templates import Out, Words, apart, entry, inner, moved, one_more, pack
-
-# The free names. What stands here is replaced in every copy.
-ROWS = WALKS = MERGE = FINAL = MERGE_WIDTH = FINAL_WIDTH = 0
-SHAPES = NEEDS = 0
+from .hands import Out, Words, moved, one_more, pack
+from .records import RESULT_WORDS, record
+from .speed import apart, count_bits, entry, inner, lowest_bit
+from .tables import (
+    FINAL,
+    FINAL_WIDTH,
+    HEADER,
+    MERGE,
+    MERGE_WIDTH,
+    ROWS,
+    RUN_HONOURS,
+    RUN_START,
+    START,
+    STEP,
+    SYMBOL,
+    WALKS,
+)
 
 ROOM_WORDS: Final = 64
 """Eight slots of eight words: the four suits, the first two and the last two together, and ..."""
@@ -36,6 +46,8 @@ LAST_TWO: Final = 5
 ONE_CHANGED: Final = 6
 """... a suit with one tile more, with its neighbour."""
 TWO_CHANGED: Final = 7
+
+SUIT_KEY: Final = (1 << 21) - 1
 
 NO_WAY: Final = 15
 """The distance of what cannot be: no tiles that may come make it a win."""
@@ -63,23 +75,23 @@ def class_of(table: Words, row: int, laid: int, melds: int) -> int:
 
 
 @inner
-def live_honours(table: Words, hand: HandBits) -> int:
+def live_honours(table: Words, hand: HandBits, shapes: int) -> int:
     """The row of the honours without the fourth of one that was ponged, which fits nothing."""
     row = hand.z
-    if SHAPES & DRAGON_RUN:
+    if shapes & DRAGON_RUN:
         return row  # nothing lies in melds
     dead = hand.fours & hand.triplets & ~hand.kongs & HONOURS
     while dead:
         bit = dead & -dead
         dead ^= bit
-        row -= table[STEP + count_bits(bit - 1)]
+        row -= table[STEP + lowest_bit(bit)]
     return row
 
 
 @inner
-def class_of_honours(table: Words, hand: HandBits) -> int:
+def class_of_honours(table: Words, hand: HandBits, shapes: int) -> int:
     """The class of the honours' distances."""
-    if SHAPES & DRAGON_RUN and hand.laid_z > 0:
+    if shapes & DRAGON_RUN and hand.laid_z > 0:
         # Dragons that lie in melds, and yet the fourth of them may be wanted for a run.
         row = hand.z - RUN_HONOURS
         laid = hand.laid_z
@@ -90,7 +102,20 @@ def class_of_honours(table: Words, hand: HandBits) -> int:
             state = table[WALKS + state + symbol]
             row, laid = held, fewer
         return state
-    return table[ROWS + 2 * live_honours(table, hand) + 1]
+    return table[ROWS + 2 * live_honours(table, hand, shapes) + 1]
+
+
+@apart
+def class_with(table: Words, hand: HandBits, kind: int, shapes: int) -> int:
+    """The class of a kind's suit with one tile more of it."""
+    if kind >= 27:
+        return class_of_honours(table, moved(table, hand, kind, 1, NO_KIND), shapes)
+    row, laid = hand.m, hand.laid & SUIT_KEY
+    if kind >= 18:
+        row, laid = hand.s, hand.laid >> 42
+    elif kind >= 9:
+        row, laid = hand.p, (hand.laid >> 21) & SUIT_KEY
+    return class_of(table, row + table[STEP + kind], laid, hand.melds)
 
 
 @inner
@@ -107,36 +132,36 @@ def orphans_distance(ones: int, twos: int, fours: int) -> int:
 
 
 @inner
-def special_distance(ones: int, twos: int, fours: int) -> int:
+def special_distance(ones: int, twos: int, fours: int, shapes: int) -> int:
     """Tiles that must come for seven pairs or thirteen orphans; only for a hand without melds."""
     nearest = 15
-    if SHAPES & SEVEN_PAIRS:
+    if shapes & SEVEN_PAIRS:
         # Lone tiles always suffice for the pairs that lack: fourteen tiles less two for each pair.
         nearest = 7 - count_bits(twos) - 2 * count_bits(fours)
-    if SHAPES & THIRTEEN_ORPHANS:
+    if shapes & THIRTEEN_ORPHANS:
         nearest = min(nearest, orphans_distance(ones, twos, fours))
     return nearest
 
 
 @inner
-def shanten(table: Words, hand: HandBits) -> int:
+def shanten(table: Words, hand: HandBits, shapes: int) -> int:
     """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape."""
-    a = class_of(table, hand.m, hand.laid_m, hand.melds)
-    b = class_of(table, hand.p, hand.laid_p, hand.melds)
-    c = class_of(table, hand.s, hand.laid_s, hand.melds)
-    d = class_of_honours(table, hand)
+    a = class_of(table, hand.m, hand.laid & SUIT_KEY, hand.melds)
+    b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, hand.melds)
+    c = class_of(table, hand.s, hand.laid >> 42, hand.melds)
+    d = class_of_honours(table, hand, shapes)
     first = table[MERGE + MERGE_WIDTH * a + b]
     second = table[MERGE + MERGE_WIDTH * c + d]
     nearest = distance(table, first, second, hand.melds)
     if hand.melds == 0:
-        nearest = min(nearest, special_distance(hand.ones, hand.twos, hand.fours))
+        nearest = min(nearest, special_distance(hand.ones, hand.twos, hand.fours, shapes))
     return nearest - 1
 
 
 # ---- Under the conditions ----
 
 
-@inner
+@apart
 def state_of(aims: Words, row: int, laid: int, melds: int) -> int:
     """The state of a numbered suit among the aims."""
     if laid == 0:
@@ -152,9 +177,9 @@ def state_of(aims: Words, row: int, laid: int, melds: int) -> int:
 
 
 @inner
-def state_of_honours(table: Words, aims: Words, hand: HandBits) -> int:
+def state_of_honours(table: Words, aims: Words, hand: HandBits, shapes: int) -> int:
     """The state of the honours among the aims."""
-    if SHAPES & DRAGON_RUN and hand.laid_z > 0:
+    if shapes & DRAGON_RUN and hand.laid_z > 0:
         walks = aims[AIM_WALKS]
         row = hand.z - RUN_HONOURS
         laid = hand.laid_z
@@ -165,13 +190,13 @@ def state_of_honours(table: Words, aims: Words, hand: HandBits) -> int:
             state = aims[walks + state + symbol]
             row, laid = held, fewer
         return state
-    return aims[HEADER + live_honours(table, hand)]
+    return aims[HEADER + live_honours(table, hand, shapes)]
 
 
 @inner
-def needed(hand: HandBits) -> int:
+def needed(hand: HandBits, needs: int) -> int:
     """What is needed and does not lie in melds yet: `TRIPLET`, `TERMINAL`."""
-    need = NEEDS & (TRIPLET | TERMINAL)
+    need = needs & (TRIPLET | TERMINAL)
     if hand.triplets != 0 or hand.runs > 0:
         need &= ~TRIPLET
     if hand.triplets & ORPHANS_MASK or hand.sequences & END_SEQUENCES or hand.runs > 0:
@@ -180,17 +205,17 @@ def needed(hand: HandBits) -> int:
 
 
 @apart
-def put_suit(aims: Words, state: int, is_empty: bool, room: Out, slot: int) -> None:
+def put_suit(aims: Words, state: int, is_empty: bool, needs: int, room: Out, slot: int) -> None:
     """A suit's words, in a slot; a suit that must not stay empty has no way with nothing in it."""
     at = aims[AIM_STATES] + 8 * state
     for i in range(8):
         room[8 * slot + i] = aims[at + i]
-    if is_empty and NEEDS & NEEDS_SUITS:
+    if is_empty and needs & NEEDS_SUITS:
         for features in range(4):
             room[8 * slot + 2 * features] |= NO_WAY
 
 
-@inner
+@apart
 def summed(one: int, other: int) -> int:
     """The least of one and other for each number of sets together; both and it packed."""
     packed = 0
@@ -245,114 +270,139 @@ def at_last(room: Out, one: int, other: int, need: int, sets: int) -> int:
 
 
 @inner
-def put_hand(table: Words, aims: Words, hand: HandBits, room: Out, need: int) -> None:
+def put_hand(
+    table: Words, aims: Words, hand: HandBits, shapes: int, needs: int, room: Out, need: int
+) -> None:
     """The words of all four suits, and of the first two and the last two together."""
     melds = hand.melds
-    put_suit(aims, state_of(aims, hand.m, hand.laid_m, melds), hand.laid_m == 0, room, 0)
-    put_suit(aims, state_of(aims, hand.p, hand.laid_p, melds), hand.laid_p == 0, room, 1)
-    put_suit(aims, state_of(aims, hand.s, hand.laid_s, melds), hand.laid_s == 0, room, 2)
-    put_suit(aims, state_of_honours(table, aims, hand), False, room, 3)
+    put_suit(
+        aims,
+        state_of(aims, hand.m, hand.laid & SUIT_KEY, melds),
+        (hand.laid & SUIT_KEY) == 0,
+        needs,
+        room,
+        0,
+    )
+    put_suit(
+        aims,
+        state_of(aims, hand.p, (hand.laid >> 21) & SUIT_KEY, melds),
+        ((hand.laid >> 21) & SUIT_KEY) == 0,
+        needs,
+        room,
+        1,
+    )
+    put_suit(
+        aims, state_of(aims, hand.s, hand.laid >> 42, melds), (hand.laid >> 42) == 0, needs, room, 2
+    )
+    put_suit(aims, state_of_honours(table, aims, hand, shapes), False, needs, room, 3)
     put_together(room, 0, 1, FIRST_TWO, need)
     put_together(room, 2, 3, LAST_TWO, need)
 
 
 @inner
-def legal_special(ones: int, twos: int, fours: int) -> int:
+def legal_special(ones: int, twos: int, fours: int, shapes: int, needs: int) -> int:
     """Tiles that must come for a special shape with what it needs; only without melds."""
     nearest = NO_WAY
-    if SHAPES & SEVEN_PAIRS:
+    if shapes & SEVEN_PAIRS:
         nearest = 7 - count_bits(twos) - 2 * count_bits(fours)
-        if NEEDS & TERMINAL and (ones | twos | fours) & ORPHANS_MASK == 0:
+        if needs & TERMINAL and (ones | twos | fours) & ORPHANS_MASK == 0:
             # One of the pairs must be of a terminal or honour, both tiles of it fresh.
             nearest = nearest + 1 if nearest > 0 else 2
-    if SHAPES & THIRTEEN_ORPHANS:
+    if shapes & THIRTEEN_ORPHANS:
         nearest = min(nearest, orphans_distance(ones, twos, fours))
     return nearest
 
 
 @apart
-def legal_distance(table: Words, aims: Words, hand: HandBits, room: Out) -> int:
+def legal_distance(
+    table: Words, aims: Words, hand: HandBits, shapes: int, needs: int, room: Out
+) -> int:
     """Tiles that must come for a legal win."""
-    need = needed(hand)
-    put_hand(table, aims, hand, room, need)
+    need = needed(hand, needs)
+    put_hand(table, aims, hand, shapes, needs, room, need)
     nearest = at_last(room, FIRST_TWO, LAST_TWO, need, 4 - hand.melds)
     if hand.melds == 0:
-        nearest = min(nearest, legal_special(hand.ones, hand.twos, hand.fours))
+        nearest = min(nearest, legal_special(hand.ones, hand.twos, hand.fours, shapes, needs))
     return nearest
 
 
 @apart
 def distance_with(
-    table: Words, aims: Words, hand: HandBits, kind: int, room: Out, need: int
+    table: Words,
+    aims: Words,
+    hand: HandBits,
+    kind: int,
+    shapes: int,
+    needs: int,
+    room: Out,
+    need: int,
 ) -> int:
     """The same with one tile more of a kind; the hand itself lies in `room`."""
     melds = hand.melds
     step = table[STEP + kind]
     if kind < 9:
-        state = state_of(aims, hand.m + step, hand.laid_m, melds)
-        put_suit(aims, state, hand.laid_m == 0, room, ONE_CHANGED)
+        state = state_of(aims, hand.m + step, hand.laid & SUIT_KEY, melds)
+        put_suit(aims, state, (hand.laid & SUIT_KEY) == 0, needs, room, ONE_CHANGED)
         put_together(room, ONE_CHANGED, 1, TWO_CHANGED, need)
         return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
     if kind < 18:
-        state = state_of(aims, hand.p + step, hand.laid_p, melds)
-        put_suit(aims, state, hand.laid_p == 0, room, ONE_CHANGED)
+        state = state_of(aims, hand.p + step, (hand.laid >> 21) & SUIT_KEY, melds)
+        put_suit(aims, state, ((hand.laid >> 21) & SUIT_KEY) == 0, needs, room, ONE_CHANGED)
         put_together(room, 0, ONE_CHANGED, TWO_CHANGED, need)
         return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
     if kind < 27:
-        state = state_of(aims, hand.s + step, hand.laid_s, melds)
-        put_suit(aims, state, hand.laid_s == 0, room, ONE_CHANGED)
+        state = state_of(aims, hand.s + step, hand.laid >> 42, melds)
+        put_suit(aims, state, (hand.laid >> 42) == 0, needs, room, ONE_CHANGED)
         put_together(room, ONE_CHANGED, 3, TWO_CHANGED, need)
     else:
-        state = state_of_honours(table, aims, moved(table, hand, kind, 1, NO_KIND))
-        put_suit(aims, state, False, room, ONE_CHANGED)
+        state = state_of_honours(table, aims, moved(table, hand, kind, 1, NO_KIND), shapes)
+        put_suit(aims, state, False, needs, room, ONE_CHANGED)
         put_together(room, 2, ONE_CHANGED, TWO_CHANGED, need)
     return at_last(room, FIRST_TWO, TWO_CHANGED, need, 4 - melds)
 
 
-@inner
-def shanten_and_useful(table: Words, aims: Words, hand: HandBits, room: Out) -> int:
+@apart
+def shanten_and_useful(
+    table: Words, aims: Words, hand: HandBits, shapes: int, needs: int, room: Out
+) -> int:
     """Shanten plus 1 in the lowest four bits; above them the mask of kinds that lower it."""
     melds = hand.melds
-    a = class_of(table, hand.m, hand.laid_m, melds)
-    b = class_of(table, hand.p, hand.laid_p, melds)
-    c = class_of(table, hand.s, hand.laid_s, melds)
-    d = class_of_honours(table, hand)
+    a = class_of(table, hand.m, hand.laid & SUIT_KEY, melds)
+    b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, melds)
+    c = class_of(table, hand.s, hand.laid >> 42, melds)
+    d = class_of_honours(table, hand, shapes)
     first = table[MERGE + MERGE_WIDTH * a + b]
     second = table[MERGE + MERGE_WIDTH * c + d]
-    need = needed(hand)
-    if NEEDS:
-        before = legal_distance(table, aims, hand, room)
+    need = needed(hand, needs)
+    if needs:
+        before = legal_distance(table, aims, hand, shapes, needs, room)
     else:
         before = distance(table, first, second, melds)
         if melds == 0:
-            before = min(before, special_distance(hand.ones, hand.twos, hand.fours))
+            before = min(before, special_distance(hand.ones, hand.twos, hand.fours, shapes))
     useful = 0
     # A tile moves the class of its own suit only.
     for kind in range(34):
         bit = 1 << kind
         if hand.fours & bit:
             continue
-        step = table[STEP + kind]
+        e = class_with(table, hand, kind, shapes)
         if kind < 9:
-            e = class_of(table, hand.m + step, hand.laid_m, melds)
             after = distance(table, table[MERGE + MERGE_WIDTH * e + b], second, melds)
         elif kind < 18:
-            e = class_of(table, hand.p + step, hand.laid_p, melds)
             after = distance(table, table[MERGE + MERGE_WIDTH * a + e], second, melds)
         elif kind < 27:
-            e = class_of(table, hand.s + step, hand.laid_s, melds)
             after = distance(table, first, table[MERGE + MERGE_WIDTH * e + d], melds)
         else:
-            e = class_of_honours(table, moved(table, hand, kind, 1, NO_KIND))
             after = distance(table, first, table[MERGE + MERGE_WIDTH * c + e], melds)
         ones, twos, fours = one_more(hand.ones, hand.twos, hand.fours, bit)
         if melds == 0:
-            after = min(after, special_distance(ones, twos, fours))
-        if NEEDS and after < before:
+            after = min(after, special_distance(ones, twos, fours, shapes))
+        if needs and after < before:
             # By shape it helps; does it bring a legal win nearer?
-            after = distance_with(table, aims, hand, kind, room, need)
+            after = distance_with(table, aims, hand, kind, shapes, needs, room, need)
             if melds == 0:
-                after = min(after, legal_special(ones, twos, fours))
+                after = min(after, legal_special(ones, twos, fours, shapes, needs))
         if after < before:
             useful |= bit
     return before | useful << 4
@@ -362,36 +412,75 @@ def shanten_and_useful(table: Words, aims: Words, hand: HandBits, room: Out) -> 
 
 
 @entry
-def progress(table: Words, aims: Words, concealed: bytes, melds: bytes, room: Out) -> int:
-    """Thirteen tiles: shanten plus 1 in the lowest four bits, above them the useful kinds."""
-    return shanten_and_useful(table, aims, pack(table, concealed, melds, NO_KIND, 0, 0), room)
+def progress(
+    table: Words,
+    aims: Words,
+    concealed: bytes,
+    melds: bytes,
+    shapes: int,
+    needs: int,
+    room: Out,
+    out: Out,
+) -> int:
+    """Thirteen tiles: shanten plus 1 in the lowest four bits, above them the useful kinds.
 
-
-@entry
-def discard_progress(
-    table: Words, aims: Words, concealed: bytes, melds: bytes, room: Out, out: Out
-) -> None:
-    """Fourteen tiles: in `out`, by kind, `progress` after the kind's discard."""
-    hand = pack(table, concealed, melds, NO_KIND, 0, 0)
+    Fourteen tiles: in `out`, by kind, the same after the kind's discard.
+    """
+    hand = pack(table, concealed, melds, NO_KIND, 0, 0, shapes)
+    if len(concealed) % 3 == 1:
+        return shanten_and_useful(table, aims, hand, shapes, needs, room)
     last = NO_KIND
     for i in range(len(concealed)):
         kind = int(concealed[i])
         if kind != last:
             last = kind
             rest = moved(table, hand, kind, -1, NO_KIND)
-            out[kind] = shanten_and_useful(table, aims, rest, room)
+            out[kind] = shanten_and_useful(table, aims, rest, shapes, needs, room)
+    return 0
 
 
 @entry
-def legal_shanten(table: Words, aims: Words, concealed: bytes, melds: bytes, room: Out) -> int:
-    """Shanten of thirteen or fourteen tiles under the conditions."""
-    hand = pack(table, concealed, melds, NO_KIND, 0, 0)
-    if NEEDS:
-        return legal_distance(table, aims, hand, room) - 1
-    return shanten(table, hand)
+def shanten_of(
+    table: Words,
+    aims: Words,
+    concealed: bytes,
+    melds: bytes,
+    shapes: int,
+    needs: int,
+    room: Out,
+) -> int:
+    """Shanten of thirteen or fourteen tiles under what is needed; if nothing is, by shape alone."""
+    hand = pack(table, concealed, melds, NO_KIND, 0, 0, shapes)
+    if needs:
+        return legal_distance(table, aims, hand, shapes, needs, room) - 1
+    return shanten(table, hand, shapes)
 
 
 @entry
-def shanten_of(table: Words, concealed: bytes, melds: bytes) -> int:
-    """Shanten of thirteen or fourteen tiles by shape alone."""
-    return shanten(table, pack(table, concealed, melds, NO_KIND, 0, 0))
+def shanten_of_many(table: Words, hands: Words, sizes: Words, shapes: int, out: Out) -> None:
+    """Of each record: shanten by shape alone."""
+    for i in range(len(sizes)):
+        if sizes[i] > 0:
+            found = shanten(table, record(table, hands, i, shapes), shapes)
+            at = RESULT_WORDS * i
+            out[at] = out[at] & ~(255 << 24) | (found & 255) << 24
+
+
+@entry
+def legal_shanten_of_many(
+    table: Words,
+    aims: Words,
+    hands: Words,
+    sizes: Words,
+    shapes: int,
+    needs: int,
+    room: Out,
+    out: Out,
+) -> None:
+    """Of each record: shanten under what is needed, which is something."""
+    for i in range(len(sizes)):
+        if sizes[i] > 0:
+            hand = record(table, hands, i, shapes)
+            found = legal_distance(table, aims, hand, shapes, needs, room) - 1
+            at = RESULT_WORDS * i
+            out[at] = out[at] & ~(255 << 16) | (found & 255) << 16

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import os
+import platform
+import sys
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,6 +17,24 @@ COMPILED = (
     and importlib.util.find_spec("numba") is not None
 )
 """Whether the hot functions of this process are compiled."""
+
+CPU = "x86-64-v3"
+"""The processors that machine code is made for, where this is one: any of the last ten years. Code
+made for exactly one model would be compiled anew on the next (nothing is gained by it)."""
+
+
+def _is_that_cpu() -> bool:
+    """Whether this processor runs code made for `CPU`."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    features = importlib.import_module("llvmlite.binding").get_host_cpu_features()
+    return all(features.get(name) for name in ("avx2", "bmi", "bmi2", "fma", "lzcnt", "movbe"))
+
+
+_CHOSEN = "numba" in sys.modules or "NUMBA_CPU_NAME" in os.environ
+if COMPILED and not _CHOSEN and _is_that_cpu():
+    os.environ["NUMBA_CPU_NAME"] = CPU
+    os.environ.setdefault("NUMBA_CPU_FEATURES", "")
 
 _numba: Any = importlib.import_module("numba") if COMPILED else None
 
@@ -43,77 +60,29 @@ def apart(function: F) -> F:
     return compiled
 
 
-def entry(function: F) -> F:
-    """A hot function that Python calls; its machine code is kept between processes."""
+def entry(function: F, name: str = "") -> F:
+    """A hot function that Python calls; its machine code is kept between processes (`kept`).
+
+    The name is that of the code that it goes with: a rule set's, or all kernels' if it is empty.
+    """
     if not COMPILED:
         return function
-    compiled: F
-    folder = code_folder()
-    if folder is None:
-        compiled = _numba.njit(function, nogil=True)
-        return compiled
-    # numba asks for the folder as it wraps the function; others in the process keep theirs.
-    config = _numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
-    try:
-        compiled = _numba.njit(function, nogil=True, cache=True)
-    finally:
-        config.CACHE_DIR = before
+    compiled: F = importlib.import_module(f"{__package__}.kept").kept(function, name)
     return compiled
 
 
-def _count_bits(bits: int) -> int:
-    bits = bits - ((bits >> 1) & 0x5555555555555555)
-    bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
-    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F
-    bits = bits + (bits >> 8)
-    bits = bits + (bits >> 16)
-    return (bits + (bits >> 32)) & 0x7F
+def compiled_here() -> int:
+    """How many of the functions that Python calls were compiled in this process, not fetched."""
+    return importlib.import_module(f"{__package__}.kept").compiled if COMPILED else 0
 
 
-count_bits: Callable[[int], int] = inner(_count_bits) if COMPILED else int.bit_count
+def _lowest_bit(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+_intrinsics: Any = importlib.import_module(f"{__package__}.intrinsics") if COMPILED else None
+
+count_bits: Callable[[int], int] = _intrinsics.count_bits if COMPILED else int.bit_count
 """How many bits of a number from 0 to 2**63 - 1 are set."""
-
-
-@cache
-def cache_folder() -> Path | None:
-    """Where tables and compiled code are kept; None where nothing can be written.
-
-    ``FANGCHENG_CACHE_DIR``, or ``fangcheng`` in the user's own cache folder. Never a folder
-    that others can write to: what lies in it is run.
-    """
-    given = os.environ.get("FANGCHENG_CACHE_DIR")
-    try:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(given) if given else Path(home) / "fangcheng"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError):
-        return None
-    return folder if os.access(folder, os.W_OK | os.X_OK) else None
-
-
-@cache
-def code_folder() -> Path | None:
-    """Where compiled code is kept: a folder for exactly these sources.
-
-    numba looks at the date of one file only. A change in a rule set's file would go unseen.
-    """
-    folder = cache_folder()
-    if folder is None:
-        return None
-    folder = folder / f"code-{digest_of(*sorted(Path(__file__).parent.parent.rglob('*.py')))}"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError:
-        return None
-    return folder
-
-
-def digest_of(*files: Path) -> str:
-    """A short digest of the files' names and contents."""
-    digest = hashlib.sha256()
-    for file in files:
-        text = file.read_bytes()
-        digest.update(f"{file.name} {len(text)}\n".encode())
-        digest.update(text)
-    return digest.hexdigest()[:16]
+lowest_bit: Callable[[int], int] = _intrinsics.lowest_bit if COMPILED else _lowest_bit
+"""The place of the lowest bit that is set in a number from 1 to 2**63 - 1."""

@@ -4,6 +4,7 @@ All of them are one flat array of 32-bit integers, so that one argument carries 
 
 ==========  ==========================================================================
 `HEADER`    where the other parts begin, and small lists
+`OCTAL`     a word for each count of three ranks (see `octal_words`)
 `ROWS`      two words for each key of a suit (see `waits_word` below); first the 5**9
             keys of a numbered suit, then the 5**7 of the honours, then those
             of the honours where dragon runs are sets
@@ -49,7 +50,7 @@ from .distances import (
     together,
     walk,
 )
-from .speed import cache_folder, digest_of
+from .folders import cache_folder, digest_of
 
 Table = npt.NDArray[np.int32]
 
@@ -82,6 +83,13 @@ class Layout(NamedTuple):
     FINAL: int
     MERGE_WIDTH: int
     FINAL_WIDTH: int
+
+
+OCTAL = HEADER
+# How many readings, states and classes there are is not ours to choose. Known beforehand, they
+# are constants to compiled code; `build` finds out whether it counts the same.
+LAYOUT = Layout(576, 4219326, 4269296, 4601771, 4660820, 243, 403)
+ROWS, SPLITS, WALKS, MERGE, FINAL, MERGE_WIDTH, FINAL_WIDTH = LAYOUT
 
 
 def layout(table: Table) -> Layout:
@@ -143,6 +151,7 @@ def build() -> Table:
     walk_words, starts = walk_words_of(melded, classes[3:])
 
     parts = [
+        octal_words(),
         np.concatenate([numbers, honours, run_honours]).ravel(),
         np.concatenate([number_splits, honour_splits, run_splits]).ravel(),
         walk_words,
@@ -152,7 +161,10 @@ def build() -> Table:
     begins = np.cumsum([HEADER, *(len(part) for part in parts)])
     header = np.zeros(HEADER, np.int64)
     header[MAGIC] = MAGIC_WORD
-    header[PARTS : PARTS + 7] = [*begins[:-1], width, pair_width]
+    found = Layout._make([*map(int, begins[1:-1]), width, pair_width])
+    if found != LAYOUT:
+        raise ValueError(f"the tables are laid out otherwise than compiled code has it: {found}")
+    header[PARTS : PARTS + 7] = found
     header[STEP : STEP + 34] = [5 ** (kind % 9) for kind in range(34)]
     header[SYMBOL : SYMBOL + 5] = SYMBOLS_FOR_LAID
     header[START : START + 5] = [0, *starts[:4]]
@@ -160,6 +172,19 @@ def build() -> Table:
     table = np.concatenate([header, *parts]).astype(np.int32)
     table.flags.writeable = False
     return table
+
+
+def octal_words() -> Ints:
+    """A word for each count of three ranks, three bits each; counts above four are nobody's.
+
+    Bits 0-6, the three as a key; bits 7-9, 16-18, 25-27, the same as masks of the ranks that have
+    the bit of value 1, of value 2, of value 4.
+    """
+    counts = np.arange(512)[:, None] >> np.array([0, 3, 6]) & 7
+    words: Ints = counts @ np.array([1, 5, 25]) & 127
+    for value in range(3):
+        words |= ((counts >> value & 1) @ np.array([1, 2, 4])) << (7 + 9 * value)
+    return words
 
 
 def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
@@ -234,7 +259,7 @@ def _read(file: Path) -> Table | None:
     if table is None:
         return None
     places = layout(table)
-    return table if len(table) == places.FINAL + places.FINAL_WIDTH**2 else None
+    return table if places == LAYOUT and len(table) == FINAL + FINAL_WIDTH**2 else None
 
 
 def read_words(file: Path) -> Table | None:

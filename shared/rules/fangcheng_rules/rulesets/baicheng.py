@@ -48,6 +48,7 @@ from fangcheng_rules.kernels.facts import (
     suits_in,
 )
 from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.moments import Moment, moment_of
 from fangcheng_rules.ruleset import (
     Calls,
     FanItemSpec,
@@ -406,6 +407,7 @@ def _win(options: Options, finished: FinishedHand, end: Win) -> _Way:
     if drawn_treasure:
         # 摸宝: as the waited-for tile that wins most, and not as itself.
         tiles = [wait.tile for wait in analyze(RULE_SET, options, hand).waits]
+    moment = moment_of(finished, end, number)
     ways = []
     for tile in tiles:
         complete = hand.plus(tile)
@@ -417,12 +419,11 @@ def _win(options: Options, finished: FinishedHand, end: Win) -> _Way:
             won=tile,
             claimed=end.by != "self_draw",
         ):
-            items = {**by_hand, **dict.fromkeys(_moment(finished, end), 0)}
+            items = _counted(by_hand, moment, seat.is_open)
             if drawn_treasure:
                 own_wait = tile == finished.treasure and _is_jia(hand, tile, reading, by_hand)
                 items["double_treasure" if own_wait else "treasure_draw"] = 0
-            elif end.by == "self_draw":
-                items["self_draw"] = 0
+                items.pop("self_draw")
             ways.append(_count(options, finished, end, tile, reading, items))
     return max(ways, key=lambda way: way.worth)
 
@@ -436,13 +437,13 @@ def _is_jia(hand: Hand, tile: int, reading: Reading, by_hand: Mapping[str, int])
     return "jia" in by_hand or "single_piao" in by_hand
 
 
-def _moment(finished: FinishedHand, end: Win) -> Iterator[str]:
-    """The winner's items that follow neither from its hand nor from the tile."""
-    (number,) = end.winners
-    if end.after_kong:
-        yield "kong_win"  # with 自摸, 摸宝 or 宝中宝
-    if number == finished.dealer:
-        yield "dealer"
+def _counted(by_hand: Mapping[str, int], moment: Moment, is_open: bool) -> dict[str, int]:
+    holds = {
+        "self_draw": Moment.SELF_DRAW in moment,  # until a treasure takes its place
+        "kong_win": Moment.AFTER_KONG in moment,  # with 自摸, 摸宝 or 宝中宝
+        "dealer": Moment.DEALER in moment,
+    }
+    return {**by_hand, **{item: _FAN[item] for item, held in holds.items() if held}}
 
 
 def _count(
@@ -564,6 +565,7 @@ RULE_SET = RuleSet(
     ),
     hot=HOT,
     score=_score,
+    counted=_counted,
     next_dealer=_next_dealer,
     whirlwind=True,
     turn_up=_turn_up,

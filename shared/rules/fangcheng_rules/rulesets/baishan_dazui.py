@@ -40,6 +40,7 @@ from fangcheng_rules.kernels.facts import (
 )
 from fangcheng_rules.kernels.speed import count_bits
 from fangcheng_rules.melds import Meld
+from fangcheng_rules.moments import Moment, moment_of
 from fangcheng_rules.ruleset import (
     Calls,
     FanItemSpec,
@@ -375,9 +376,9 @@ def _win(
     (number,) = end.winners
     seat = finished.seats[number]
     baishan.check_declared(RULE_SET, options, finished, number)
-    moment = _moment_items(finished, end)
+    moment = moment_of(finished, end, number)
     # 三家清 and 四家清 stand in for the losers' 立门; the losers' items are alike in all readings.
-    counts_closed = not ("three_closed" in moment or "four_closed" in moment)
+    counts_closed = Moment.OTHERS_CLOSED not in moment
     by_loser = {
         other: _loser_items(finished, end, other, counts_closed)
         for other in SEATS
@@ -385,7 +386,7 @@ def _win(
     }
     complete = Hand(seat.concealed or (), seat.melds).plus(end.tile)
     ways = [
-        _count(options, end, reading, _winner_items(by_hand, moment), by_loser)
+        _count(options, end, reading, _counts(by_hand, moment, seat.is_open), by_loser)
         for reading, by_hand in winning_readings(
             RULE_SET,
             options,
@@ -405,33 +406,29 @@ def _how_much(way: tuple[WinnerScore, list[LoserScore]]) -> tuple[int, int, int]
     return sum(loser.amount for loser in losers), winner.fan, triplets
 
 
-def _moment_items(finished: FinishedHand, end: Win) -> dict[str, int]:
-    """How often each of the winner's items counts that do not follow from its hand alone."""
-    (number,) = end.winners
-    open_seats = {other for other in SEATS if finished.seats[other].is_open}
-    return {
-        item: 1
-        for item, holds in (
-            ("ting", finished.seats[number].declared != ""),
-            ("self_draw", end.by == "self_draw"),
-            ("dealer", number == finished.dealer),
-            ("kong_win", end.after_kong is not None),  # together with 自摸
-            ("three_closed", open_seats == {number}),
-            ("four_closed", not open_seats),
-        )
-        if holds
-    }
-
-
-def _winner_items(by_hand: Mapping[str, int], moment: Mapping[str, int]) -> dict[str, int]:
-    """How often each item counts against every loser in one reading."""
+def _counted(by_hand: Mapping[str, int], moment: Moment, is_open: bool) -> dict[str, int]:
     flat = [item for item in by_hand if item in FLAT_CAPS]
     if flat:
-        return {flat[0]: 1}  # nothing is added
-    counts = {item: fan // _ITEMS[item].fan for item, fan in by_hand.items()} | dict(moment)
-    if "four_closed" in counts:
-        counts.pop("closed", None)  # no 立门 counted for anyone
-    return counts
+        return {flat[0]: 0}  # nothing is added
+    items = dict(by_hand)
+    holds = {
+        "ting": Moment.DECLARED in moment,
+        "self_draw": Moment.SELF_DRAW in moment,
+        "dealer": Moment.DEALER in moment,
+        "kong_win": Moment.AFTER_KONG in moment,  # together with 自摸
+        "three_closed": Moment.OTHERS_CLOSED in moment and is_open,
+        "four_closed": Moment.OTHERS_CLOSED in moment and not is_open,
+    }
+    items |= {item: _ITEMS[item].fan for item, held in holds.items() if held}
+    if holds["four_closed"]:
+        items.pop("closed", None)  # no 立门 counted for anyone
+    return items
+
+
+def _counts(by_hand: Mapping[str, int], moment: Moment, is_open: bool) -> dict[str, int]:
+    """How often each item counts against every loser in one reading."""
+    items = _counted(by_hand, moment, is_open)
+    return {item: fan // (_ITEMS[item].fan or 1) or 1 for item, fan in items.items()}
 
 
 def _loser_items(
@@ -522,6 +519,7 @@ RULE_SET = RuleSet(
     ),
     hot=HOT,
     score=_score,
+    counted=_counted,
     next_dealer=_next_dealer,
     declares=(baishan.ting("报听"),),
     titles=TITLES,

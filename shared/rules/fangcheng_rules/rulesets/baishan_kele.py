@@ -27,6 +27,7 @@ from fangcheng_rules.kernels.facts import (
 )
 from fangcheng_rules.kernels.speed import count_bits
 from fangcheng_rules.melds import Meld
+from fangcheng_rules.moments import Moment, moment_of
 from fangcheng_rules.ruleset import (
     Calls,
     FanItemSpec,
@@ -317,9 +318,9 @@ def _win(
     seat = finished.seats[number]
     hand = Hand(seat.concealed or (), seat.melds)
     baishan.check_declared(RULE_SET, options, finished, number)
-    moment = _moment_items(finished, end)
+    moment = moment_of(finished, end, number)
     # 三家清 and 四家清 stand in for the losers' 立门; the losers' items are alike in all readings.
-    counts_closed = not ("three_closed" in moment or "four_closed" in moment)
+    counts_closed = Moment.OTHERS_CLOSED not in moment
     by_loser = {
         other: _loser_items(finished, end, other, counts_closed)
         for other in SEATS
@@ -327,7 +328,7 @@ def _win(
     }
     complete = hand.plus(end.tile)
     ways = [
-        _count(options, end, reading, _winner_items(end, by_hand, moment), by_loser)
+        _count(options, end, reading, _counted(by_hand, moment, seat.is_open), by_loser)
         for reading, by_hand in winning_readings(
             RULE_SET,
             options,
@@ -347,30 +348,24 @@ def _how_much(way: tuple[WinnerScore, list[LoserScore]]) -> tuple[int, int, int]
     return sum(loser.amount for loser in losers), winner.fan, triplets
 
 
-def _moment_items(finished: FinishedHand, end: Win) -> dict[str, int]:
-    """Fan of the winner's items that do not follow from its hand alone."""
-    (number,) = end.winners
-    open_seats = {other for other in SEATS if finished.seats[other].is_open}
-    items = {
-        "ting": 1 if finished.seats[number].declared else 0,
-        "self_draw": 1 if end.by == "self_draw" and not end.after_kong else 0,
-        "dealer": 1 if number == finished.dealer else 0,
-        "three_closed": 2 if open_seats == {number} else 0,
-        "kong_win": 2 if end.after_kong else 0,
-        "four_closed": 4 if not open_seats else 0,
-    }
-    return {item: fan for item, fan in items.items() if fan}
-
-
-def _winner_items(
-    end: Win, by_hand: Mapping[str, int], moment: Mapping[str, int]
-) -> dict[str, int]:
+def _counted(by_hand: Mapping[str, int], moment: Moment, is_open: bool) -> dict[str, int]:
     if "thirteen_orphans" in by_hand:
         return {"thirteen_orphans": 0}  # also on the deal; nothing is added
-    if end.on_deal:
+    if Moment.ON_DEAL in moment:
         return {"heavenly": 0}
-    items = {**by_hand, **moment}
-    if "four_closed" in items:
+    items = dict(by_hand)
+    if Moment.DECLARED in moment:
+        items["ting"] = 1
+    if Moment.AFTER_KONG in moment:
+        items["kong_win"] = 2
+    elif Moment.SELF_DRAW in moment:
+        items["self_draw"] = 1
+    if Moment.DEALER in moment:
+        items["dealer"] = 1
+    if Moment.OTHERS_CLOSED in moment and is_open:
+        items["three_closed"] = 2
+    elif Moment.OTHERS_CLOSED in moment:
+        items["four_closed"] = 4
         items.pop("closed", None)
     return items
 
@@ -475,6 +470,7 @@ RULE_SET = RuleSet(
     ),
     hot=HOT,
     score=_score,
+    counted=_counted,
     next_dealer=_next_dealer,
     declares=(baishan.ting("听"),),
     piao_choices=lambda options: (0, 5, 10) if options["piao"] else (),

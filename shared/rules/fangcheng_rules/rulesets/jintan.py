@@ -38,6 +38,7 @@ from fangcheng_rules.kernels.facts import (
     suits_in,
 )
 from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.moments import Moment, moment_of
 from fangcheng_rules.ruleset import (
     Calls,
     FanItemSpec,
@@ -71,7 +72,7 @@ HAND_ITEMS = ("half_flush", "all_triplets", "single_tile", "full_flush", "seven_
 _HALF_FLUSH, _ALL_TRIPLETS, _SINGLE_TILE, _FULL_FLUSH, _SEVEN_PAIRS = range(0, 20, 4)
 
 ANY_PAIR_WAIT = 1
-"""The bit of that option."""
+"""The bit of that option, the only one that matters here."""
 
 
 def allows(hand: HandBits, reading: ReadingBits) -> bool:
@@ -98,12 +99,7 @@ def fan(hand: HandBits, reading: ReadingBits) -> int:
     return items
 
 
-def pack_options(options: Mapping[str, object]) -> int:
-    """The options that change fan, as bits."""
-    return ANY_PAIR_WAIT if options["any_pair_wait"] else 0
-
-
-HOT = Hot("jintan", STANDARD | SEVEN_PAIRS, HAND_ITEMS, allows, fan, pack_options)
+HOT = Hot("jintan", STANDARD | SEVEN_PAIRS, HAND_ITEMS, allows, fan, ("any_pair_wait",))
 
 # ---- What is played, and its options ----
 
@@ -361,11 +357,10 @@ def _win(options: Options, finished: FinishedHand, end: Win, number: int) -> Win
     points = flower_points(
         concealed, seat.melds, seat.flowers, end.tile, discarded=end.by == "discard"
     )
-    # A flower between a kong and the win ends 杠开; a robbed kong has no fan for it.
-    kong_win = {"kong_win": 1} if end.after_kong and not end.after_flower else {}
+    moment = moment_of(finished, end, number)
     complete = Hand(concealed, seat.melds).plus(end.tile)
     ways = [
-        _count(number, reading, {**by_hand, **kong_win}, points)
+        _count(number, reading, _counted(by_hand, moment, seat.is_open), points)
         for reading, by_hand in winning_readings(
             RULE_SET,
             options,
@@ -383,6 +378,13 @@ def _win(options: Options, finished: FinishedHand, end: Win, number: int) -> Win
             f"seats[{number}].concealed",
         )
     return best
+
+
+def _counted(by_hand: Mapping[str, int], moment: Moment, is_open: bool) -> dict[str, int]:
+    # A flower between a kong and the win ends 杠开; a robbed kong has no fan for it.
+    if Moment.AFTER_KONG in moment and Moment.AFTER_FLOWER not in moment:
+        return {**by_hand, "kong_win": 1}
+    return dict(by_hand)
 
 
 def _count(number: int, reading: Reading, items: Mapping[str, int], points: int) -> WinnerScore:
@@ -454,6 +456,7 @@ RULE_SET = RuleSet(
     ),
     hot=HOT,
     score=_score,
+    counted=_counted,
     next_dealer=_next_dealer,
     flowers_win=len(FLOWERS),
     worth=_worth,

@@ -41,6 +41,7 @@ from fangcheng_rules.kernels.facts import (
     suits_in,
 )
 from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.moments import Moment, moment_of
 from fangcheng_rules.ruleset import (
     Calls,
     Declaration,
@@ -333,7 +334,7 @@ def _spoils(waits: tuple[Wait, ...]) -> bool:
 def _worth(options: Options, hand: Hand, flowers: tuple[int, ...], tile: int) -> tuple[int, int]:
     """Fan and units of a discard win by the hand alone."""
     seat = SeatEnd(hand.concealed, hand.melds, flowers=flowers)
-    best = max(_ways(options, seat, 0, tile, True, {}), key=_how_much)
+    best = max(_ways(options, seat, 0, tile, True, Moment(0)), key=_how_much)
     return best.fan, _capped(options, (BASE + best.flower_points) * best.fan)
 
 
@@ -372,7 +373,7 @@ def _winner(options: Options, finished: FinishedHand, end: Win, number: int) -> 
             "WIN_NOT_ALLOWED", "明楼 wins by self-draw only", f"seats[{number}].declared"
         )
     claimed = end.by != "self_draw"
-    ways = _ways(options, seat, number, end.tile, claimed, _moment_items(end, number))
+    ways = _ways(options, seat, number, end.tile, claimed, moment_of(finished, end, number))
     # Each drawn hand in a row before this one doubles, and so does 明楼.
     times = 2 ** min(finished.drawn_hands_before, MOST_DRAWN_HANDS)
     if seat.declared == "lou_open":
@@ -386,16 +387,14 @@ def _ways(
     number: int,
     tile: int,
     claimed: bool,
-    moment: Mapping[str, int],
+    moment: Moment,
 ) -> Iterator[WinnerScore]:
     """What a hand counts, read in each way."""
     complete = Hand(seat.concealed or (), seat.melds).plus(tile)
     for reading, by_hand in winning_readings(
         RULE_SET, options, complete.concealed, complete.melds, won=tile, claimed=claimed
     ):
-        items = {**by_hand, **moment}
-        if len(items) > 1:
-            items.pop("basic", None)
+        items = _counted(by_hand, moment, seat.is_open)
         points = flower_points(seat)
         if options["concealed_honour_flower"]:
             points += _concealed_honours(seat, reading)
@@ -409,15 +408,17 @@ def _how_much(way: WinnerScore) -> tuple[int, int, int]:
     return (BASE + way.flower_points) * way.fan, way.fan, triplets
 
 
-def _moment_items(end: Win, number: int) -> dict[str, int]:
-    """Fan of the winner's items that do not follow from its hand alone."""
-    if end.on_deal:
-        return {"heavenly": 6}  # also on a flower's replacement, without 杠上开花
-    items = {}
-    if number in end.first_round:
-        items["earthly"] = 5
-    if end.after_kong or end.after_flower:
-        items["kong_win"] = 2
+def _counted(by_hand: Mapping[str, int], moment: Moment, is_open: bool) -> dict[str, int]:
+    items = dict(by_hand)
+    if Moment.ON_DEAL in moment:
+        items["heavenly"] = 6  # also on a flower's replacement, without 杠上开花
+    else:
+        if Moment.FIRST_ROUND in moment:
+            items["earthly"] = 5
+        if moment & (Moment.AFTER_KONG | Moment.AFTER_FLOWER):
+            items["kong_win"] = 2
+    if len(items) > 1:
+        items.pop("basic", None)
     return items
 
 
@@ -579,6 +580,7 @@ RULE_SET = RuleSet(
     ),
     hot=HOT,
     score=_score,
+    counted=_counted,
     next_dealer=_next_dealer,
     first_dealer=_first_dealer,
     declares=DECLARES,

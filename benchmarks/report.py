@@ -1,0 +1,152 @@
+"""docs/performance.md and its charts, from what the benchmarks kept in results/.
+
+    python benchmarks/report.py [--check]
+
+With --check nothing is written; the exit code is 1 where a page is not what the results make it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import chart
+from measure import RESULTS, Line
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = "performance.md"
+KERNELS_CHART = "performance-kernels.svg"
+BULK_CHART = "performance-bulk.svg"
+
+HEAD = """\
+# Performance
+
+Measured by `make bench`, which prints the same lines and takes some minutes; this page is made of
+what it found. Absolute figures move with the machine, and with what else it does. So each figure
+with a reference was measured beside it: same machine, same minutes, same seeded hands, the process
+pinned to a core, the median of five rounds. A red mark in a chart is what we promise.
+"""
+
+ABOUT = {
+    "kernels": f"""\
+## In one process, on one core
+
+Peers are called as their users call them, in the way that is quickest for many hands. They know
+other rules: where the rules coincide the benchmark compares every answer with ours, and stops at
+the first that differs.
+
+![How many times the peers' speed]({KERNELS_CHART})
+""",
+    "evaluation": f"""\
+## Through the service
+
+Bulk is `EvaluateHands` (unary, eight callers) and `StreamHands` (one stream, three messages ahead),
+scoring alone, which is the hardest on what lies between. The reference is the rate in one process
+on one core, on the same records.
+
+![Share of the rate in one process, by hands a message]({BULK_CHART})
+
+The evaluators share the cores named below with their client, one Python process: there, more of
+them than cores is not quicker, and calls for single hands are bounded by the client. Plan by CPU
+time, which is what a hand costs wherever it is evaluated. Evaluators share nothing, so with a core
+each their rates add up.
+""",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one benchmark kept."""
+
+    name: str
+    machine: str
+    date: str
+    lines: tuple[Line, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Result:
+        """From its file."""
+        kept = json.loads(path.read_text("utf-8"))
+        lines = tuple(Line(**line) for line in kept["lines"])
+        return cls(path.stem, kept["machine"], kept["date"], lines)
+
+    @property
+    def referenced(self) -> list[tuple[Line, float]]:
+        """The lines that have a reference, with their ratio."""
+        return [(line, line.ratio) for line in self.lines if line.ratio is not None]
+
+
+def table(result: Result) -> str:
+    """All lines, below their headings."""
+    parts = []
+    for group, lines in groupby(result.lines, key=lambda line: line.group):
+        rows = ["| | a second | against | ratio | promised | |", "| --- " * 6 + "|"]
+        for line in lines:
+            beside = f"{line.reference} {line.reference_per_second:,.0f}" if line.ratio else ""
+            ratio = f"**{line.ratio:.3g}**" if line.ratio is not None else ""
+            goal = f"≥ {line.goal:g}" if line.goal is not None else ""
+            rows.append(
+                f"| {line.what} | {line.per_second:,.0f} {line.unit} | {beside} | {ratio} "
+                f"| {goal} | {line.note} |"
+            )
+        parts.append(f"### {group}\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def kernels_chart(result: Result) -> str:
+    """How many times each peer."""
+    rows = [
+        (f"{line.what} ({line.reference})", ratio, line.goal) for line, ratio in result.referenced
+    ]
+    return chart.bars("Times the peer's speed, one core", rows)
+
+
+def bulk_chart(result: Result) -> str:
+    """By size of message."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    goals = []
+    for line, ratio in result.referenced:
+        way, _, size = line.what.removesuffix(" a message").partition(", ")
+        hands = int(size.replace(",", ""))
+        points.setdefault(way, []).append((hands, ratio))
+        if line.goal is not None:
+            goals.append((hands, line.goal))
+    return chart.curves("Share of the rate in one process", "hands a message", points, goals)
+
+
+CHARTS = {"kernels": (KERNELS_CHART, kernels_chart), "evaluation": (BULK_CHART, bulk_chart)}
+
+
+def pages() -> dict[str, str]:
+    """Every file of the report, by name."""
+    found = {path.stem: Result.read(path) for path in RESULTS.glob("*.json")}
+    made = {}
+    text = [HEAD]
+    for name, about in ABOUT.items():
+        result = found.get(name)
+        if result is None:  # measured on its own, so far
+            continue
+        file, draw = CHARTS[name]
+        made[file] = draw(result)
+        text.append(f"{about}\nMeasured on {result.date}: {result.machine}.\n\n{table(result)}")
+    made[PAGE] = "\n".join(text)
+    return made
+
+
+def main() -> None:
+    """Write the pages, or compare them."""
+    made = pages()
+    if "--check" not in sys.argv[1:]:
+        for name, text in made.items():
+            (DOCS / name).write_text(text, "utf-8")
+        return
+    stale = [name for name, text in made.items() if (DOCS / name).read_text("utf-8") != text]
+    if stale:
+        sys.exit(f"not what benchmarks/results make them: {', '.join(stale)}; run `make report`")
+
+
+if __name__ == "__main__":
+    main()
