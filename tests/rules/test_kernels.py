@@ -21,6 +21,7 @@ from fangcheng_rules.kernels.facts import SEVEN_PAIRS, STANDARD, Hot
 from fangcheng_rules.kernels.templates import MOST_READINGS
 from fangcheng_rules.melds import Meld
 from fangcheng_rules.notation import hand_to_mpsz, parse_hand, to_mpsz
+from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.rulesets.baishan_kele import HOT, RULE_SET
 from fangcheng_rules.tiles import NAMES
 from tests.rules import kele_oracle, shape_oracle
@@ -275,9 +276,15 @@ def shape(text: str) -> tuple[bool, str, int]:
     hand = parse_hand(text)
     kernels = bind(ANY_SHAPE)
     shanten = kernels.shanten(hand.concealed, hand.melds)
-    if hand.size == 14:
-        return best(kernels, hand.concealed, hand.melds) is not None, "", shanten
-    return False, to_mpsz(kernels.waits(hand.concealed, hand.melds)), shanten
+    wins = hand.size == 14 and best(kernels, hand.concealed, hand.melds) is not None
+    waits = kernels.waits(hand.concealed, hand.melds) if hand.size == 13 else {}
+    # The same from a record, under a rule set that knows no conditions either.
+    (found,) = packed.evaluate(rule_set("jintan"), packed.pack([hand]))
+    assert found["status"] == 0
+    assert bool(found["win"]) == wins
+    assert kinds_in(int(found["waits"])) == tuple(waits)
+    assert found["shape_shanten"] == shanten
+    return wins, to_mpsz(waits), shanten
 
 
 @pytest.mark.parametrize(
