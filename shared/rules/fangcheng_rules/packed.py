@@ -265,7 +265,7 @@ def _counting(rule_set: RuleSet) -> Counting:
         words[place // 8] = (fan // (_fan(rule_set, item) or fan or 1) or 1) << (8 * (place % 8))
         return words
 
-    moments = []
+    moments: list[int] = []
     for flags in range(256):
         for is_open in (False, True):
             moment = Moment(flags)
@@ -275,11 +275,16 @@ def _counting(rule_set: RuleSet) -> Counting:
                 for place, item in enumerate(items)
                 if item in counted((item,), moment, is_open)
             )
-            shares = [share(item, fan) for item, fan in beside.items()]
-            moments += [kept, sum(beside.values()), *np.sum([[0, 0, 0], *shares], axis=0)]
+            counts = [share(item, fan) for item, fan in beside.items()]
+            moments += [kept, sum(beside.values()), *np.sum([[0, 0, 0], *counts], axis=0)]
+    # What each fan of an item adds; then by two items, the first one's fan in the lower bits.
+    own = [[[0, 0, 0], *(share(item, fan) for fan in range(1, 16))] for item in items]
+    own += [[[0, 0, 0]] * 16] * (len(own) % 2)
+    added = np.array(own, np.int64).reshape(-1, 2, 16, 3)
+    shares = added[:, 1, :, None] + added[:, 0, None, :]
     return Counting(
         np.array(moments, np.int64),
-        np.array([share(item, fan) for item in items for fan in range(16)], np.int64).ravel(),
+        shares.ravel(),
         sum(15 << (4 * i) for i, item in enumerate(items) if not _fan(rule_set, item)),
     )
 

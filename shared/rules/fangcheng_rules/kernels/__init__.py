@@ -34,8 +34,8 @@ What a rule set gives is a `Hot`:
     of option *i* in ``hand.options`` at bit *8i*.
 ``marks(hand: HandBits, reading: ReadingBits) -> int``
     For fan that goes by more than the reading that is counted: bits below `SINGLE_WAIT` that one
-    legal reading gives. ``fan`` finds those of all legal readings together in ``hand.marks``, and
-    beside them `SINGLE_WAIT` where the hand had exactly one legal wait.
+    legal reading gives. ``fan`` finds those of all legal readings together in ``hand.marks``; or,
+    where there are none, `SINGLE_WAIT` if the hand had exactly one legal wait.
 ``needs``
     What ``allows`` asks beyond the shape, as far as shanten and useful tiles are to know it:
     `NEEDS_TRIPLET`, `NEEDS_TERMINAL`, `NEEDS_SUITS`, `NEEDS_258`, joined by ``|``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from threading import Lock
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -46,7 +47,7 @@ class Counting(NamedTuple):
     moments: npt.NDArray[np.int64]
     """`records.MOMENT_WORDS` for each moment, of a closed winner and of an open one."""
     shares: npt.NDArray[np.int64]
-    """By item of the hand and its fan (sixteen each): what to add to the three words of counts."""
+    """By two items of the hand, four bits of fan each: what to add to the three words of counts."""
     flat: int
     """All bits of the items of the hand that stand for a fixed amount."""
 
@@ -181,12 +182,15 @@ class Kernels:
     def check_many(self, hands: Any, limits: Any, sizes: Any) -> None:
         """Of each record in `hands`: 13 or 14, or its status, negated (`records.status_of`)."""
         has_whirlwind = bool(self.hot.shapes & DRAGON_RUN)
-        records.check_many(_words(hands), has_whirlwind, _words(limits), _words(sizes))
+        records.check_many(
+            _laid_down(), _words(hands), has_whirlwind, _words(limits), _words(sizes)
+        )
 
     def score_many(self, hands: Any, sizes: Any, counting: Counting, out: Any) -> None:
         """Of each record of fourteen tiles: whether it wins, and what counts then."""
         self._functions["score_many"](
             self._table,
+            _laid_down(),
             _words(hands),
             _words(sizes),
             _words(counting.moments),
@@ -197,18 +201,21 @@ class Kernels:
 
     def waits_of_many(self, hands: Any, sizes: Any, out: Any) -> None:
         """Of each record of thirteen tiles: the mask of its legal waits."""
-        self._functions["waits_of_many"](self._table, _words(hands), _words(sizes), _words(out))
+        self._functions["waits_of_many"](
+            self._table, _laid_down(), _words(hands), _words(sizes), _words(out)
+        )
 
     def shanten_of_many(self, hands: Any, sizes: Any, out: Any) -> None:
         """Of each record: shanten by shape alone."""
         nearness.shanten_of_many(
-            self._table, _words(hands), _words(sizes), self.hot.shapes, _words(out)
+            self._table, _laid_down(), _words(hands), _words(sizes), self.hot.shapes, _words(out)
         )
 
     def legal_shanten_of_many(self, hands: Any, sizes: Any, out: Any) -> None:
         """Of each record: shanten under the conditions; they are some."""
         nearness.legal_shanten_of_many(
             self._table,
+            _laid_down(),
             self._aims,
             _words(hands),
             _words(sizes),
@@ -328,6 +335,12 @@ def _copy(function: Any, rule_set: str, space: dict[str, Any] | None) -> Callabl
 
 def _zeros(size: int) -> Any:
     return np.zeros(size, np.int64) if speed.COMPILED else [0] * size
+
+
+@cache
+def _laid_down() -> Any:
+    """`records.meld_words`, made once."""
+    return _words(records.meld_words())
 
 
 def _words(array: Any) -> Any:

@@ -457,11 +457,13 @@ def shanten_of(
 
 
 @entry
-def shanten_of_many(table: Words, hands: Words, sizes: Words, shapes: int, out: Out) -> None:
+def shanten_of_many(
+    table: Words, laid_down: Words, hands: Words, sizes: Words, shapes: int, out: Out
+) -> None:
     """Of each record: shanten by shape alone."""
     for i in range(len(sizes)):
         if sizes[i] > 0:
-            found = shanten(table, record(table, hands, i, shapes), shapes)
+            found = shanten(table, record(table, laid_down, hands, i, shapes), shapes)
             at = RESULT_WORDS * i
             out[at] = out[at] & ~(255 << 24) | (found & 255) << 24
 
@@ -469,6 +471,7 @@ def shanten_of_many(table: Words, hands: Words, sizes: Words, shapes: int, out: 
 @entry
 def legal_shanten_of_many(
     table: Words,
+    laid_down: Words,
     aims: Words,
     hands: Words,
     sizes: Words,
@@ -480,7 +483,7 @@ def legal_shanten_of_many(
     """Of each record: shanten under what is needed, which is something."""
     for i in range(len(sizes)):
         if sizes[i] > 0:
-            hand = record(table, hands, i, shapes)
+            hand = record(table, laid_down, hands, i, shapes)
             found = legal_distance(table, aims, hand, shapes, needs, room) - 1
             at = RESULT_WORDS * i
             out[at] = out[at] & ~(255 << 16) | (found & 255) << 16

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from .facts import DRAGON_RUN, HandBits
-from .hands import CHI, FIRST_DRAGON, PONG, Out, Words, in_hand, with_dragon, with_meld
+from .hands import CHI, CONCEALED_KONG, FIRST_DRAGON, OPEN_KONG, PONG, Out, Words
 from .speed import count_bits, entry, inner
 from .tables import OCTAL, PLAIN_HONOURS, RUN_HONOURS
 
@@ -47,6 +50,45 @@ LIMITS: Final = PLAYED + 2
 CANNOT_BE, ANY_HAND, NEEDS_KONG, NO_MELD, NO_MELD_BUT_WHIRLWIND = range(5)
 """By moment: whether it can be, and with which melds."""
 
+MELD_WORDS: Final = 8
+"""Words of each byte that may stand for a meld, see `meld_words`."""
+KINDS: Final = (1 << 34) - 1
+MELDS, OPEN, RUNS, KONGS, UNKNOWN = 40, 43, 46, 49, 52
+
+
+def meld_words() -> npt.NDArray[np.int64]:
+    """What each byte means that stands for a meld: `MELD_WORDS` for each.
+
+    Its tiles, in the words of two suits and of the two others; its tiles as keys of three suits
+    (`HandBits.laid`) and of the honours; its sequence; its triplet as a mask, and above that 1 at
+    `MELDS`, at `OPEN` if it opens the hand, at `RUNS` or `KONGS` (a whirlwind is both), at
+    `UNKNOWN` if there is no such meld; its kong, and its concealed kong, as masks. All can be
+    added up; four times none of them carries into the next.
+    """
+    words = np.zeros((256, MELD_WORDS), np.int64)
+    for byte in range(1, 256):
+        how, kind = byte >> 6, (byte & 63) - 1
+        is_run = how == CHI and kind == FIRST_DRAGON
+        is_chi = how == CHI and kind < 27 and kind % 9 < 7
+        words[byte, 5] = 1 << MELDS
+        if not 0 <= kind < 34 or (how == CHI and not is_chi and not is_run):
+            words[byte, 5] |= 1 << UNKNOWN
+            continue
+        suit, place = divmod(kind, 9)
+        tiles = 0o111 if how == CHI else 3 if how == PONG else 4
+        words[byte, suit // 2] = tiles << (3 * place + 32 * (suit % 2))
+        key = 31 if how == CHI else tiles
+        words[byte, 2 if suit < 3 else 3] = key * 5**place << (21 * suit if suit < 3 else 0)
+        words[byte, 4] = 1 << (3 * (kind - 2 * suit)) if is_chi else 0
+        words[byte, 5] |= 0 if how == CHI else 1 << kind
+        words[byte, 5] |= 0 if how == CONCEALED_KONG else 1 << OPEN
+        words[byte, 5] |= 1 << RUNS if is_run else 0
+        words[byte, 5] |= 1 << KONGS if is_run or how >= OPEN_KONG else 0
+        words[byte, 6] = 1 << kind if how >= OPEN_KONG else 0
+        words[byte, 7] = 1 << kind if how == CONCEALED_KONG else 0
+    words.flags.writeable = False
+    return words.ravel()
+
 
 @inner
 def octal(table: Words, word: int, lowest: int) -> int:
@@ -67,48 +109,75 @@ def masks_of(a: int, b: int, c: int) -> int:
 
 
 @inner
-def concealed_in(table: Words, hands: Words, i: int, shapes: int) -> HandBits:
-    """The hand without its melds."""
+def record(table: Words, laid_down: Words, hands: Words, i: int, shapes: int) -> HandBits:
+    """The hand of a record that is in order; `laid_down` is `meld_words`."""
     at = HAND_WORDS * i
     first, second, third = hands[at], hands[at + 1], hands[at + 2]
-    m = first & SUIT_BITS
-    p = (first >> 32) & SUIT_BITS
-    s = second & SUIT_BITS
-    z = (second >> 32) & HONOUR_BITS
-    a, b, c = octal(table, m, 0), octal(table, m, 9), octal(table, m, 18)
-    row_m, in_m = key_of(a, b, c), masks_of(a, b, c)
-    a, b, c = octal(table, p, 0), octal(table, p, 9), octal(table, p, 18)
-    row_p, in_p = key_of(a, b, c), masks_of(a, b, c)
-    a, b, c = octal(table, s, 0), octal(table, s, 9), octal(table, s, 18)
-    row_s, in_s = key_of(a, b, c), masks_of(a, b, c)
-    a, b, c = octal(table, z, 0), octal(table, z, 9), octal(table, z, 18)
-    row_z, in_z = key_of(a, b, c), masks_of(a, b, c)
+    m, p, s, z = first & SUIT_BITS, first >> 32, second & SUIT_BITS, second >> 32
+    row_m = key_of(octal(table, m, 0), octal(table, m, 9), octal(table, m, 18))
+    row_p = key_of(octal(table, p, 0), octal(table, p, 9), octal(table, p, 18))
+    row_s = key_of(octal(table, s, 0), octal(table, s, 9), octal(table, s, 18))
+    row_z = key_of(octal(table, z, 0), octal(table, z, 9), octal(table, z, 18))
     row_z += RUN_HONOURS if shapes & DRAGON_RUN else PLAIN_HONOURS
+
+    # All four places, empty ones too: how many melds there are, nobody can foresee.
+    laid = laid_z = sequences = facts = kongs = concealed_kongs = 0
+    for place in range(4):
+        row = MELD_WORDS * ((third >> (8 * place)) & 255)
+        first += laid_down[row]
+        second += laid_down[row + 1]
+        laid += laid_down[row + 2]
+        laid_z += laid_down[row + 3]
+        sequences += laid_down[row + 4]
+        facts += laid_down[row + 5]
+        kongs += laid_down[row + 6]
+        concealed_kongs += laid_down[row + 7]
+    if shapes & DRAGON_RUN:
+        added = (third >> 32) & 63
+        second += added_dragons(added)
+        laid_z += (added & 3) * 5**4 + ((added >> 2) & 3) * 5**5 + (added >> 4) * 5**6
+    else:
+        laid_z = 0
+
+    # What is held, concealed or not.
+    m, p, s, z = first & SUIT_BITS, first >> 32, second & SUIT_BITS, second >> 32
+    in_m = masks_of(octal(table, m, 0), octal(table, m, 9), octal(table, m, 18))
+    in_p = masks_of(octal(table, p, 0), octal(table, p, 9), octal(table, p, 18))
+    in_s = masks_of(octal(table, s, 0), octal(table, s, 9), octal(table, s, 18))
+    in_z = masks_of(octal(table, z, 0), octal(table, z, 9), octal(table, z, 18))
     ones = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
     in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
     twos = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
     in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
     fours = in_m | in_p << 9 | in_s << 18 | in_z << 27
-    won = ((third >> 40) & 255) - 1
-    claimed = 1 - ((third >> 48) & 1)
-    options = hands[at + 3] & WORD_BITS
-    return in_hand(row_m, row_p, row_s, row_z, ones, twos, fours, won, claimed, options)
+    return HandBits(
+        row_m,
+        row_p,
+        row_s,
+        row_z,
+        laid,
+        laid_z,
+        ones,
+        twos,
+        fours,
+        sequences,
+        (facts >> RUNS) & 7,
+        facts & KINDS,
+        kongs,
+        concealed_kongs,
+        (facts >> MELDS) & 7,
+        (facts >> OPEN) & 7,
+        ((third >> 40) & 255) - 1,
+        1 - ((third >> 48) & 1),
+        hands[at + 3] & WORD_BITS,
+        0,
+    )
 
 
 @inner
-def record(table: Words, hands: Words, i: int, shapes: int) -> HandBits:
-    """The hand of a record that is in order."""
-    hand = concealed_in(table, hands, i, shapes)
-    laid = hands[HAND_WORDS * i + 2] & WORD_BITS
-    while laid & 255:
-        hand = with_meld(table, hand, (laid >> 6) & 3, (laid & 63) - 1, shapes)
-        laid >>= 8
-    if shapes & DRAGON_RUN:
-        added = (hands[HAND_WORDS * i + 2] >> 32) & 63
-        for dragon in range(3):
-            for _ in range((added >> (2 * dragon)) & 3):
-                hand = with_dragon(table, hand, FIRST_DRAGON + dragon)
-    return hand
+def added_dragons(added: int) -> int:
+    """What the dragons added to a whirlwind kong count, in the word of the honours."""
+    return (added & 3) << 44 | ((added >> 2) & 3) << 47 | ((added >> 4) & 3) << 50
 
 
 @inner
@@ -133,9 +202,9 @@ def tiles_in(word: int) -> int:
 
 
 @inner
-def more_than_four(word: int) -> bool:
-    """Whether the words of two suits count a rank five times or more."""
-    return (word >> 2) & (word | word >> 1) & FIELDS != 0
+def beyond_four(word: int) -> int:
+    """Which ranks the words of two suits count five times or more: a bit in each field."""
+    return (word >> 2) & (word | word >> 1) & FIELDS
 
 
 @inner
@@ -145,69 +214,44 @@ def held_in(word: int) -> int:
 
 
 @inner
-def meld_is_known(how: int, kind: int, whirlwind: bool) -> bool:
-    """Whether there is such a meld."""
-    if kind < 0 or kind > 33:
-        return False
-    if how != CHI:
-        return True
-    return (kind < 27 and kind % 9 < 7) or (whirlwind and kind == FIRST_DRAGON)
-
-
-@inner
-def status_of(hands: Words, i: int, has_whirlwind: bool, limits: Words) -> int:
+def status_of(laid_down: Words, hands: Words, i: int, has_whirlwind: bool, limits: Words) -> int:
     """13 or 14 for a hand in order, else less than 0: `INVALID_RECORD` and so on, negated."""
     at = HAND_WORDS * i
     first, second, third, last = hands[at], hands[at + 1], hands[at + 2], hands[at + 3]
     if (third >> 56) & 255 != 0 or (last >> 32) & WORD_BITS != 0:
         return -INVALID_RECORD
 
-    # Melds: their tiles are added to the concealed ones later, suits by two.
-    laid = third & WORD_BITS
-    melds = kongs = whirlwinds = 0
-    while laid & 255:
-        how, kind = (laid >> 6) & 3, (laid & 63) - 1
-        if not meld_is_known(how, kind, has_whirlwind and whirlwinds == 0):
-            return -INVALID_MELD
-        if how == CHI:
-            whirlwinds += 1 if kind == FIRST_DRAGON else 0
-        kongs += how >> 1
-        melds += 1
-        laid >>= 8
+    # The tiles of the melds are added to the concealed ones, suits by two, and a fifth is noted.
+    more_first, more_second, facts, over = first, second, 0, 0
+    for place in range(4):
+        row = MELD_WORDS * ((third >> (8 * place)) & 255)
+        one, two = laid_down[row], laid_down[row + 1]
+        # Four and four would carry into the next rank's field.
+        over |= (one >> 2) & held_in(more_first) | (two >> 2) & held_in(more_second)
+        more_first += one
+        more_second += two
+        over |= beyond_four(more_first) | beyond_four(more_second)
+        facts += laid_down[row + 5]
+    melds, runs = (facts >> MELDS) & 7, (facts >> RUNS) & 7
     added = (third >> 32) & 255
-    if laid != 0 or added >> 6 != 0 or (added != 0 and whirlwinds == 0):
+    more_second += added_dragons(added)  # seven of one at the most
+    over |= beyond_four(more_second)
+    is_gap = (third & WORD_BITS) >> (8 * melds) != 0
+    if facts >> UNKNOWN != 0 or is_gap or runs > (1 if has_whirlwind else 0):
+        return -INVALID_MELD
+    if added >> 6 != 0 or (added != 0 and runs == 0):
         return -INVALID_MELD
 
     if first & ~(SUIT_BITS | SUIT_BITS << 32) or second & ~(SUIT_BITS | HONOUR_BITS << 32):
         return -TILE_NOT_PLAYED
-    if more_than_four(first) or more_than_four(second):
+    if beyond_four(first) | beyond_four(second):
         return -FIFTH_COPY
     size = tiles_in(first) + tiles_in(second) + 3 * melds
     if size != THIRTEEN and size != FOURTEEN:
         return -WRONG_TILE_COUNT
-    own_first, own_second = first, second
-    laid = third & WORD_BITS
-    for _ in range(melds):
-        how, kind = (laid >> 6) & 3, (laid & 63) - 1
-        suit = kind // 9
-        field = 3 * (kind % 9) + 32 * (suit & 1)
-        tiles = (0o111 if how == CHI else 3 if how == PONG else 4) << field
-        held = second if suit > 1 else first
-        # Four and four would carry into the next rank's field.
-        if how > PONG and (held >> field) & 7 != 0:
-            return -FIFTH_COPY
-        held += tiles
-        if more_than_four(held):
-            return -FIFTH_COPY
-        first = first if suit > 1 else held
-        second = held if suit > 1 else second
-        laid >>= 8
-    for dragon in range(3):
-        field = 32 + 3 * (FIRST_DRAGON - 27 + dragon)
-        second += ((added >> (2 * dragon)) & 3) << field  # seven at the most
-    if more_than_four(second):
+    if over:
         return -FIFTH_COPY
-    if held_in(first) & ~limits[PLAYED] or held_in(second) & ~limits[PLAYED + 1]:
+    if held_in(more_first) & ~limits[PLAYED] or held_in(more_second) & ~limits[PLAYED + 1]:
         return -TILE_NOT_PLAYED
 
     # The winning tile, the options, the moment.
@@ -216,8 +260,8 @@ def status_of(hands: Words, i: int, has_whirlwind: bool, limits: Words) -> int:
         if size == THIRTEEN or won > 33:
             return -TILE_NOT_HELD
         suit = won // 9
-        own = own_second if suit > 1 else own_first
-        if (own >> (3 * (won % 9) + 32 * (suit & 1))) & 7 == 0:
+        own = second if suit > 1 else first
+        if (own >> (3 * (won - 9 * suit) + 32 * (suit & 1))) & 7 == 0:
             return -TILE_NOT_HELD
     if last != 0:
         for place in range(4):
@@ -228,21 +272,23 @@ def status_of(hands: Words, i: int, has_whirlwind: bool, limits: Words) -> int:
         needs = limits[4 + moment]
         if won < 0 or needs == CANNOT_BE:
             return -INVALID_MOMENT
-        if needs == NEEDS_KONG and kongs + whirlwinds == 0:
+        if needs == NEEDS_KONG and (facts >> KONGS) & 7 == 0:
             return -INVALID_MOMENT
         if needs == NO_MELD and melds != 0:
             return -INVALID_MOMENT
-        if needs == NO_MELD_BUT_WHIRLWIND and melds != whirlwinds:
+        if needs == NO_MELD_BUT_WHIRLWIND and melds != runs:
             return -INVALID_MOMENT
     return size
 
 
 @entry
-def check_many(hands: Words, has_whirlwind: bool, limits: Words, sizes: Out) -> None:
+def check_many(
+    laid_down: Words, hands: Words, has_whirlwind: bool, limits: Words, sizes: Out
+) -> None:
     """Of each record: `status_of`. `limits`: `LIMITS` words.
 
     They are the greatest value of each option, what each moment asks for, and which ranks are
     played, a bit in each field of two suits, and of the two others.
     """
     for i in range(len(sizes)):
-        sizes[i] = status_of(hands, i, has_whirlwind, limits)
+        sizes[i] = status_of(laid_down, hands, i, has_whirlwind, limits)

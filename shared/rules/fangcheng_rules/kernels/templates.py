@@ -57,6 +57,8 @@ def marks(hand: HandBits, reading: ReadingBits) -> int:
 READING_WORDS: Final = 6
 """Shape, pair, triplets, sequences, runs, fan items: what `readings` writes for each."""
 MOST_READINGS: Final = 16
+SHARE_WORDS: Final = 3 * 256
+"""What two items can add to the three words of counts."""
 ALL_ITEMS: Final = (1 << 60) - 1
 
 TEMPLATES: list[tuple[Literal["inner", "entry"], Callable[..., Any]]] = []
@@ -116,27 +118,36 @@ def best_items(table: Words, hand: HandBits, kept: int) -> int:
 
 
 @inner
-def legal_waits(table: Words, hand: HandBits, most: int) -> int:
-    """Kinds that complete a win by shape and conditions, as a mask; `most` of them are enough."""
+def legal_waits(table: Words, hand: HandBits) -> int:
+    """Kinds that complete a win by shape and conditions, as a mask."""
     left = shape_waits(table, hand, SHAPES)
     waits = 0
-    while left and most > 0:
+    while left:
         bit = left & -left
         left ^= bit
         kind = lowest_bit(bit)
         if wins(table, moved(table, hand, kind, 1, kind)):
             waits |= bit
-            most -= 1
     return waits
 
 
 @inner
 def with_wait(table: Words, hand: HandBits) -> HandBits:
-    """The hand of fourteen tiles, marked where its winning tile was its only legal wait."""
-    if not USES_MARKS or hand.won < 0:
+    """The winning hand, marked where its winning tile was its only legal wait.
+
+    Not where it is marked already: one mark is enough.
+    """
+    if not USES_MARKS or hand.won < 0 or hand.marks != 0:
         return hand
-    waits = legal_waits(table, moved(table, hand, hand.won, -1, NO_KIND), 2)
-    return marked(hand, SINGLE_WAIT if waits & (waits - 1) == 0 else 0)
+    before = moved(table, hand, hand.won, -1, NO_KIND)
+    left = shape_waits(table, before, SHAPES) & ~(1 << hand.won)
+    while left:
+        bit = left & -left
+        left ^= bit
+        kind = lowest_bit(bit)
+        if wins(table, moved(table, before, kind, 1, kind)):
+            return hand
+    return marked(hand, SINGLE_WAIT)
 
 
 # ---- What Python calls for one hand ----
@@ -158,7 +169,7 @@ def readings(
     count = count_readings(table, hand, SHAPES)
     if count == 0:
         return 0
-    hand = with_marks(table, with_wait(table, hand))
+    hand = with_wait(table, with_marks(table, hand))
     found = 0
     for number in range(count):
         reading = reading_of(table, hand, number, standard, SHAPES)
@@ -183,7 +194,7 @@ def waits(table: Words, concealed: bytes, melds: bytes, options: int, out: Out) 
     hand = pack(table, concealed, melds, NO_KIND, 1, options, SHAPES)
     left = shape_waits(table, hand, SHAPES)
     if USES_MARKS:
-        left = legal_waits(table, hand, 34)
+        left = legal_waits(table, hand)
         hand = marked(hand, SINGLE_WAIT if left & (left - 1) == 0 else 0)
     legal = 0
     while left:
@@ -208,7 +219,7 @@ def discards(table: Words, concealed: bytes, melds: bytes, options: int, out: Ou
         kind = int(concealed[i])
         if kind != last:
             last = kind
-            legal = legal_waits(table, moved(table, hand, kind, -1, NO_KIND), 34)
+            legal = legal_waits(table, moved(table, hand, kind, -1, NO_KIND))
             if legal:
                 ready |= 1 << kind
                 out[kind] = legal
@@ -220,21 +231,28 @@ def discards(table: Words, concealed: bytes, melds: bytes, options: int, out: Ou
 
 @entry
 def score_many(
-    table: Words, hands: Words, sizes: Words, moments: Words, shares: Words, flat: int, out: Out
+    table: Words,
+    laid_down: Words,
+    hands: Words,
+    sizes: Words,
+    moments: Words,
+    shares: Words,
+    flat: int,
+    out: Out,
 ) -> None:
     """Of each record of fourteen tiles: whether it wins, and what counts then.
 
-    `moments` are the rows of `records.MomentRow` words, `shares` by item and fan what to add to
-    the counts, `flat` the fan items that stand for a fixed amount.
+    `moments` are the rows of `records.MOMENT_WORDS`, `shares` what to add to the counts by two
+    items and their fan, `flat` the fan items that stand for a fixed amount.
     """
     for i in range(len(sizes)):
         if sizes[i] != FOURTEEN:
             continue
-        hand = record(table, hands, i, SHAPES)
+        hand = record(table, laid_down, hands, i, SHAPES)
         if count_readings(table, hand, SHAPES) == 0:
             continue
         row = MOMENT_WORDS * (2 * moment_in(hands, i) + is_open(hand))
-        hand = with_marks(table, with_wait(table, hand))
+        hand = with_wait(table, with_marks(table, hand))
         items = best_items(table, hand, moments[row])
         if items < 0:
             continue
@@ -246,11 +264,8 @@ def score_many(
         else:
             total = moments[row + 1] + total_fan(items)
             first, second, third = moments[row + 2], moments[row + 3], moments[row + 4]
-        while items:
-            place = lowest_bit(items) & ~3
-            item_fan = (items >> place) & 15
-            items ^= item_fan << place
-            share = 3 * (4 * place + item_fan)
+        for eight in range(len(shares) // SHARE_WORDS):
+            share = SHARE_WORDS * eight + 3 * ((items >> (8 * eight)) & 255)
             first += shares[share]
             second += shares[share + 1]
             third += shares[share + 2]
@@ -261,9 +276,9 @@ def score_many(
 
 
 @entry
-def waits_of_many(table: Words, hands: Words, sizes: Words, out: Out) -> None:
+def waits_of_many(table: Words, laid_down: Words, hands: Words, sizes: Words, out: Out) -> None:
     """Of each record of thirteen tiles: the mask of its legal waits."""
     for i in range(len(sizes)):
         if sizes[i] == THIRTEEN:
-            hand = record(table, hands, i, SHAPES)
-            out[RESULT_WORDS * i + 1] = legal_waits(table, hand, 34)
+            hand = record(table, laid_down, hands, i, SHAPES)
+            out[RESULT_WORDS * i + 1] = legal_waits(table, hand)
