@@ -157,7 +157,7 @@ def scored(
     winner = SeatEnd(
         tuple(concealed),
         hand.melds,
-        declared=rules.declares[-1] if Moment.DECLARED in moment and rules.declares else "",
+        declared=rules.declares[-1].id if Moment.DECLARED in moment and rules.declares else "",
         flowers=(34,) if Moment.AFTER_FLOWER in moment else (),
     )
     drawn = Moment.SELF_DRAW in moment
