@@ -72,6 +72,9 @@ def test_the_promised_commands_are_there() -> None:
         "tables",
         "watch",
         "ledger audit",
+        "ledger export",
+        "ledger verify",
+        "wallet conformance",
         "simulate",
         "verify",
     } == set(commands())
