@@ -376,7 +376,7 @@ async def test_a_hand_is_paid_in_all_its_currencies(store: Store) -> None:
     shown = (await entries(store, "amy", 2, "silver")).entries
     assert [(e.reason, e.amount, e.reference) for e in shown] == [
         ("fee", -9, "t/1"),
-        ("win", 60, "t/1"),
+        ("win", 180, "t/1"),
     ]
     assert await store.settlement("t/1") == done.answer
     assert done.answer.request.labels == {"club": "north"}

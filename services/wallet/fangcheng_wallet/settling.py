@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fangcheng_wallet.clearing import HOUSE, Debt, clear
@@ -17,6 +17,7 @@ from fangcheng_wallet.errors import (
     UnknownSettlement,
 )
 from fangcheng_wallet.ledger import (
+    LARGEST,
     AccountKey,
     Decision,
     Hold,
@@ -64,20 +65,15 @@ def settle(desk: Desk, command: Settle) -> Decision[Settled]:
             _pay_out(desk, command, fee.party, unit, coins, "fee", where, holds)
     paid = _clear(command, units, means)
     # What comes in is posted before what goes out: it may be what goes out.
-    for number, (one, coins) in enumerate(zip(command.transfers, paid, strict=True)):
-        if coins:
-            payee = _account_of(command, one.to_party, (one.currency, one.book))
-            where = f"transfers[{number}].amount"
-            desk.post(payee, coins, one.reason, command.key, where=where)
-    for number, (one, coins) in enumerate(zip(command.transfers, paid, strict=True)):
-        if coins:
-            unit, where = (one.currency, one.book), f"transfers[{number}].amount"
-            _pay_out(desk, command, one.from_party, unit, coins, one.reason, where, holds)
+    for party, unit, reason, coins, where in _sums(command, paid, payees=True):
+        desk.post(_account_of(command, party, unit), coins, reason, command.key, where=where)
+    for party, unit, reason, coins, where in _sums(command, paid, payees=False):
+        _pay_out(desk, command, party, unit, coins, reason, where, holds)
     balances = tuple(
         PartyBalance(
             number,
             *unit,
-            desk.account(AccountKey(Kind.PLAYER, command.parties[number].player_id, *unit)).balance,
+            desk.account(_account_of(command, number, unit)).balance,
             sum(desk.account(hold.account).balance for hold in _in(unit, holds[number])),
         )
         for unit in units
@@ -91,6 +87,31 @@ def settle(desk: Desk, command: Settle) -> Decision[Settled]:
     )
     settled = Settled(tuple(paid), balances, desk.time_us, tuple(fees_paid))
     return Decision(tuple(desk.postings), settled, used)
+
+
+def _sums(
+    command: Settle, paid: Sequence[int], *, payees: bool
+) -> Iterator[tuple[int | None, Unit, str, int, str]]:
+    """What each payee, or payer, is to be posted: one sum for each reason.
+
+    Party, currency and book, reason, amount, and the field of the first transfer in it. A sum that
+    would leave the range of amounts is told in parts.
+    """
+    sums: dict[tuple[int | None, str, str, str], list[int]] = {}
+    for number, (one, coins) in enumerate(zip(command.transfers, paid, strict=True)):
+        if not coins:
+            continue
+        key = (one.to_party if payees else one.from_party, one.currency, one.book, one.reason)
+        so_far = sums.get(key)
+        if so_far is None:
+            sums[key] = [coins, number]
+        elif so_far[0] + coins <= LARGEST:
+            so_far[0] += coins
+        else:
+            yield key[0], key[1:3], key[3], so_far[0], f"transfers[{so_far[1]}].amount"
+            sums[key] = [coins, number]
+    for key, (coins, number) in sums.items():
+        yield key[0], key[1:3], key[3], coins, f"transfers[{number}].amount"
 
 
 def units_of(command: Settle) -> list[Unit]:
@@ -140,7 +161,7 @@ def _holds_of(desk: Desk, command: Settle) -> list[list[Hold]]:
 
 
 def _means(
-    desk: Desk, command: Settle, party: int, unit: Unit, holds: Iterable[Hold]
+    desk: Desk, command: Settle, party: int, unit: Unit, holds: Sequence[Hold]
 ) -> int | None:
     """What a party can pay before the hand brings it anything; ``None``: whatever it owes."""
     if not desk.has_floor(unit[0]):
@@ -185,7 +206,7 @@ def _pay_out(
     coins: int,
     reason: str,
     where: str,
-    holds: Sequence[Iterable[Hold]],
+    holds: Sequence[Sequence[Hold]],
 ) -> None:
     for hold in _in(unit, holds[party]) if party is not None else ():
         captured = min(coins, desk.account(hold.account).balance)
@@ -197,8 +218,8 @@ def _pay_out(
         desk.post(payer, -coins, reason, command.key, where=where)
 
 
-def _in(unit: Unit, holds: Iterable[Hold]) -> list[Hold]:
-    return [hold for hold in holds if (hold.currency, hold.book) == unit]
+def _in(unit: Unit, holds: Sequence[Hold]) -> Sequence[Hold]:
+    return holds and [hold for hold in holds if (hold.currency, hold.book) == unit]
 
 
 def _account_of(command: Settle, party: int | None, unit: Unit) -> AccountKey:
