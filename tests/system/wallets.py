@@ -246,7 +246,7 @@ class Load:
                 self.repeats += 1
                 if self._stopping:
                     return None
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.1)
             else:
                 self.answers[call, key] = answer
                 if len(self.answers) >= self._goal:
@@ -306,19 +306,18 @@ class Load:
         for (call, key), answer in list(self.answers.items()):
             if call == "ReleaseHolds":
                 continue
-            again = await self._stub(call)(self.asked[call, key])
+            again = await patiently(self._stub(call), self.asked[call, key])
             assert _same(again, answer), (call, key)
         for (call, key), request in self.asked.items():
             if (call, key) not in self.answers:
                 first = await self.sure(call, request, key)
-                again = await self._stub(call)(request)
+                again = await patiently(self._stub(call), request)
                 assert call == "ReleaseHolds" or _same(again, first), (call, key)
         ids = sorted(self.hold_ids)
         for first_id in range(0, len(ids), 64):
-            await self.table.settlement.ReleaseHolds(
-                settling.ReleaseHoldsRequest(hold_ids=ids[first_id : first_id + 64])
-            )
-        audit = await self.operator.wallet.AuditLedger(wire.AuditLedgerRequest())
+            some = settling.ReleaseHoldsRequest(hold_ids=ids[first_id : first_id + 64])
+            await patiently(self.table.settlement.ReleaseHolds, some)
+        audit = await patiently(self.operator.wallet.AuditLedger, wire.AuditLedgerRequest())
         assert list(audit.findings) == []
         assert set(audit.sums.values()) == {0}
         assert set(audit.held.values()) == {0}
@@ -326,9 +325,8 @@ class Load:
         assert audit.settlements == len(settled)
         expected = self._expected(settled)
         for player in PLAYERS:
-            answer = await self.operator.wallet.GetBalances(
-                wire.GetBalancesRequest(player_id=player)
-            )
+            request = wire.GetBalancesRequest(player_id=player)
+            answer = await patiently(self.operator.wallet.GetBalances, request)
             told = {one.currency: one.available for one in answer.balances}
             assert told == {currency: expected[player, currency] for currency in told}, (
                 f"{player} has {told}"
@@ -366,6 +364,18 @@ class Load:
     async def close(self) -> None:
         for caller in (self.table, self.matchmaking, self.operator):
             await caller.channel.close()
+
+
+async def patiently(call: Any, request: Any) -> Any:
+    """Call until there is an answer, at a wallet that has just been started."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await call(request)
+            except grpc.aio.AioRpcError as error:
+                if error.code() not in _UNKNOWN:
+                    raise
+                await asyncio.sleep(0.05)
 
 
 def _same(again: Any, first: Any) -> bool:
