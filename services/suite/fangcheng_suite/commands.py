@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
@@ -425,6 +426,82 @@ def export(
     access = _access(state)
     console = _console()
     _run(lambda: export_ledger(access, console, file, after, currency))
+
+
+@ledger.command()
+@_told
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where to write; must not be there yet.")],
+    database: Annotated[
+        str,
+        typer.Option(help="SQLite file or postgresql:// address. Default: the state folder's."),
+    ] = "",
+    state: State = None,
+) -> None:
+    """Copy the ledger to a file, also while the wallet runs. PostgreSQL needs `pg_dump`.
+
+    Example: `fangcheng ledger backup wallet.backup`
+    """
+    from .restoring import back_up
+
+    console = _console()
+    _run(lambda: back_up(database or _ledger_file(state), file, console))
+
+
+@ledger.command()
+@_told
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `ledger backup` has written.")],
+    database: Annotated[
+        str,
+        typer.Option(
+            help="SQLite file that is not there, or address of a PostgreSQL database without "
+            "tables. Default: the state folder's."
+        ),
+    ] = "",
+    currencies: Annotated[
+        Path | None, typer.Option(help="The wallet's file of currencies, if it has one.")
+    ] = None,
+    state: State = None,
+) -> None:
+    """Make a ledger of a backup, audit it, and compare it with its hash chain.
+
+    Afterwards tell it what was settled since: `fangcheng ledger replay`.
+
+    Example: `fangcheng ledger restore wallet.backup --database restored.db`
+    """
+    from .restoring import restore_ledger
+
+    console = _console()
+    _run(lambda: restore_ledger(file, database or _ledger_file(state), currencies, console))
+
+
+@ledger.command()
+@_told
+def replay(
+    since: Annotated[
+        datetime, typer.Option(help="Only hands settled from then on, UTC.")
+    ] = datetime(1970, 1, 1),
+    journal: Annotated[
+        Path | None,
+        typer.Option(help="Journal of the tables. Default: the state folder's."),
+    ] = None,
+    state: State = None,
+) -> None:
+    """Tell a restored wallet again what the tables have settled, by key: nothing is paid twice.
+
+    Example: `fangcheng ledger replay --since 2026-01-31T04:00:00`
+    """
+    from .restoring import replay as run_replay
+
+    access = _access(state)
+    file = journal or (state or default_folder()) / "table.db"
+    console = _console()
+    _run(lambda: run_replay(access, file, since.replace(tzinfo=UTC), console))
+
+
+def _ledger_file(state: Path | None) -> str:
+    return str((state or default_folder()).expanduser() / "wallet.db")
 
 
 @wallet.command()
