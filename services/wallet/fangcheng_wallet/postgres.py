@@ -139,7 +139,7 @@ class PostgresStore(Verbs):
         self._clock = clock
         # The next batch is decided while the database writes the one before.
         self._batcher: Batcher[Command[Any], Any] = Batcher(
-            writer.commit, most_items=most_items, most_running=2
+            writer.commit, most_items=most_items, most_running=2, spread=True
         )
         self._boards = Boards()
         self._last_link: tuple[int, bytes] | None = None

@@ -154,26 +154,35 @@ class Rows:
         # Of a player who is frozen twice the last one counts.
         yield from _columns(list({row[0]: row for row in self._frozen}.values()), 5)
         yield from _columns(self._accounts, 7)
-        yield from _columns(self._operations, 9)
+        # Body, answer and labels.
+        yield from _columns(self._operations, 9, json=(4, 5, 8))
         yield from _columns(self._placed, 9)
         yield from _columns(list(self._changed.values()), 7)
         yield from _columns(self._postings, 10)
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> Iterable[str]:
-    return map(array, zip(*rows, strict=True)) if rows else ("{}",) * width
+def _columns(
+    rows: Sequence[tuple[Any, ...]], width: int, json: Sequence[int] = ()
+) -> Iterable[str]:
+    """Rows as columns; ``json``: which of them are JSON, where no character is below a space."""
+    if not rows:
+        return ("{}",) * width
+    columns = enumerate(zip(*rows, strict=True))
+    return [_plain(column) if place in json else array(column) for place, column in columns]
 
 
 def array(values: Iterable[Any]) -> str:
-    """An array as PostgreSQL writes it: asyncpg takes a millisecond for a hundred elements.
-
-    That is JSON with other brackets, but for the characters that JSON writes with a letter.
-    """
+    """An array as PostgreSQL writes it: asyncpg takes a millisecond for a hundred elements."""
     column = list(values)
-    text = _encode(column).decode()
+    text = _plain(column)
     if "\\" in text and any(isinstance(one, str) and _CONTROL.search(one) for one in column):
-        text = f"[{','.join(map(_element, column))}]"
-    return "{" + text[1:-1] + "}"
+        return "{" + ",".join(map(_element, column)) + "}"
+    return text
+
+
+def _plain(values: Sequence[Any]) -> str:
+    """That is JSON with other brackets, but for the characters that JSON writes with a letter."""
+    return "{" + _encode(values).decode()[1:-1] + "}"
 
 
 def _element(value: Any) -> str:

@@ -93,7 +93,10 @@ _WARY_BATCHES = 50
 _log = logging.getLogger(__name__)
 
 _LINK = """
-INSERT INTO links SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[]) AS one (operation)
+INSERT INTO links
+SELECT operation, decode(digests, 'hex'), decode(head, 'hex')
+FROM unnest($1::text::bigint[], $2::text::text[], $3::text::text[])
+    AS one (operation, digests, head)
 WHERE operation > (SELECT coalesce(max(operation), 0) FROM links)
 """
 
@@ -366,7 +369,12 @@ class Writer:
 
 async def add_links(db: asyncpg.Connection, links: Sequence[Link]) -> None:
     """Write links of the chain; another process may have been quicker, and its are the same."""
-    await db.execute(_LINK, *zip(*links, strict=True))
+    await db.execute(
+        _LINK,
+        array(link.operation for link in links),
+        array(link.digests.hex() for link in links),
+        array(link.head.hex() for link in links),
+    )
 
 
 def _number(step: Step) -> int:
