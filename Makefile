@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/suite
 
-.PHONY: help setup run demo test test-system test-slow check protos docs format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos check protos docs format bench locks dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -27,6 +27,10 @@ test: setup ## Run the tests that take seconds
 
 test-system: setup ## Run the tests that start the services as processes
 	$(BIN)/pytest -m "system and not slow" --timeout 600
+
+chaos: setup ## Kill and pause the wallet and its database for long (SECONDS=600 each engine)
+	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_SEED=$$RANDOM \
+		$(BIN)/pytest tests/system/test_wallet_bank.py -s
 
 test-slow: setup ## Run the tests that take minutes
 	$(BIN)/pytest -m slow --timeout 3600

@@ -129,6 +129,18 @@ async def test_whoever_goes_away_leaves_its_item_to_be_done(started: bool) -> No
     assert work.batches == [[1, 2]]
 
 
+async def test_what_waits_is_spread_over_the_calls_that_may_begin() -> None:
+    work = Work()
+    work.gate.clear()
+    async with Batcher(work, most_running=2, spread=True) as batcher:
+        submitted = [asyncio.create_task(batcher.submit(item)) for item in range(5)]
+        while len(work.batches) < 2:  # noqa: ASYNC110  # the work tells of its first batch alone
+            await asyncio.sleep(0)
+        work.gate.set()
+        assert await asyncio.gather(*submitted) == [0, 2, 4, 6, 8]
+    assert work.batches == [[0, 1, 2], [3, 4]]
+
+
 async def test_closing_waits_for_what_was_submitted_and_takes_nothing_more() -> None:
     work = Work()
     work.gate.clear()

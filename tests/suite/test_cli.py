@@ -73,6 +73,12 @@ def test_the_promised_commands_are_there() -> None:
         "tables",
         "watch",
         "ledger audit",
+        "ledger backup",
+        "ledger export",
+        "ledger replay",
+        "ledger restore",
+        "ledger verify",
+        "wallet conformance",
         "simulate",
         "verify",
     } == set(commands())

@@ -23,7 +23,7 @@ from fangcheng_table.settings import TableSettings
 
 from . import partners
 
-DEV_KEY = "a development key for tests only, long enough"
+DEV_KEY = "a development key of the tests, long enough"
 PLAYERS = ("ann", "bob", "cat", "dan")
 
 

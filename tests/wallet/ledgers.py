@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+import pytest
+
+from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet.ledger import (
     Currency,
     Deposit,
+    Done,
     Hold,
     HoldRequest,
     Party,
     PlaceHolds,
     ReleaseHolds,
     Settle,
+    Settlement,
     StatementQuery,
     Transfer,
     Withdraw,
@@ -23,6 +29,8 @@ from fangcheng_wallet.ledger import (
 from fangcheng_wallet.sqlite import open_sqlite
 from fangcheng_wallet.store import Page, Store
 from tests.wallet.postgres import open_postgres_in
+
+T = TypeVar("T")
 
 SILVER = Currency("silver")
 POINTS = Currency("points", books=True, floor=None)
@@ -135,3 +143,18 @@ async def has(store: Store, player: str, currency: str = "silver") -> tuple[int,
 async def all_have(store: Store) -> list[tuple[int, int]]:
     """The silver of the four."""
     return [await has(store, player) for player in PLAYERS]
+
+
+async def together(*calls: Awaitable[T]) -> list[T | BaseException]:
+    """Start calls in the same turn of the loop, so that they wait together."""
+    return list(await asyncio.gather(*calls, return_exceptions=True))
+
+
+def paid(done: Done[Settlement]) -> list[int]:
+    return list(done.answer.outcome.paid)
+
+
+async def refused(call: Awaitable[object], kind: type[ServiceError]) -> tuple[str, str | None]:
+    with pytest.raises(kind) as caught:
+        await call
+    return caught.value.reason, caught.value.field

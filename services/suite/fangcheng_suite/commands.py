@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
@@ -41,6 +42,8 @@ app = typer.Typer(
 )
 ledger = typer.Typer(no_args_is_help=True, help="The wallet's books.")
 app.add_typer(ledger, name="ledger")
+wallet = typer.Typer(no_args_is_help=True, help="The wallet as a service: ours or a studio's own.")
+app.add_typer(wallet, name="wallet")
 
 State = Annotated[
     Path | None,
@@ -385,3 +388,186 @@ def audit(state: State = None) -> None:
     access = _access(state)
     console = _console()
     _run(lambda: audit_ledger(access, console))
+
+
+@ledger.command(name="verify")
+@_told
+def verify_ledger(
+    head: Annotated[
+        str,
+        typer.Option(
+            metavar="COUNT:HASH",
+            help="A head that an earlier run printed: a chain that was rewritten is found too.",
+        ),
+    ] = "",
+    state: State = None,
+) -> None:
+    """Compare every entry with the hash chain; tell the first one that was tampered with.
+
+    Exit code 1 if anything was changed since it was written. Keep the printed head elsewhere.
+
+    Example: `fangcheng ledger verify --head 41870:9f2c5d1c`
+    """
+    from .ledgers import read_head
+    from .ledgers import verify_ledger as run_verification
+
+    operations, noted = read_head(head)
+    access = _access(state)
+    console = _console()
+    _run(lambda: run_verification(access, console, operations, noted))
+
+
+@ledger.command()
+@_told
+def export(
+    file: Annotated[
+        Path, typer.Argument(help="Where to write; `.parquet` makes Parquet, any other CSV.")
+    ],
+    after: Annotated[
+        str, typer.Option(metavar="CURSOR", help="Go on behind an earlier export.")
+    ] = "",
+    currency: Annotated[str, typer.Option(help="Only entries of this currency.")] = "",
+    state: State = None,
+) -> None:
+    """Write the ledger's entries to a file, in the order in which they were written.
+
+    Example: `fangcheng ledger export entries.csv --after 41870`
+    """
+    from .ledgers import export_ledger
+
+    access = _access(state)
+    console = _console()
+    _run(lambda: export_ledger(access, console, file, after, currency))
+
+
+@ledger.command()
+@_told
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where to write; must not be there yet.")],
+    database: Annotated[
+        str,
+        typer.Option(help="SQLite file or postgresql:// address. Default: the state folder's."),
+    ] = "",
+    state: State = None,
+) -> None:
+    """Copy the ledger to a file, also while the wallet runs. PostgreSQL needs `pg_dump`.
+
+    Example: `fangcheng ledger backup wallet.backup`
+    """
+    from .restoring import back_up
+
+    console = _console()
+    _run(lambda: back_up(database or _ledger_file(state), file, console))
+
+
+@ledger.command()
+@_told
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `ledger backup` has written.")],
+    database: Annotated[
+        str,
+        typer.Option(
+            help="SQLite file that is not there, or address of a PostgreSQL database without "
+            "tables. Default: the state folder's."
+        ),
+    ] = "",
+    currencies: Annotated[
+        Path | None, typer.Option(help="The wallet's file of currencies, if it has one.")
+    ] = None,
+    state: State = None,
+) -> None:
+    """Make a ledger of a backup, audit it, and compare it with its hash chain.
+
+    Afterwards tell it what was settled since: `fangcheng ledger replay`.
+
+    Example: `fangcheng ledger restore wallet.backup --database restored.db`
+    """
+    from .restoring import restore_ledger
+
+    console = _console()
+    _run(lambda: restore_ledger(file, database or _ledger_file(state), currencies, console))
+
+
+@ledger.command()
+@_told
+def replay(
+    since: Annotated[
+        datetime, typer.Option(help="Only hands settled from then on, UTC.")
+    ] = datetime(1970, 1, 1),
+    journal: Annotated[
+        Path | None,
+        typer.Option(help="Journal of the tables. Default: the state folder's."),
+    ] = None,
+    state: State = None,
+) -> None:
+    """Tell a restored wallet again what the tables have settled, by key: nothing is paid twice.
+
+    Example: `fangcheng ledger replay --since 2026-01-31T04:00:00`
+    """
+    from .restoring import replay as run_replay
+
+    access = _access(state)
+    file = journal or (state or default_folder()) / "table.db"
+    console = _console()
+    _run(lambda: run_replay(access, file, since.replace(tzinfo=UTC), console))
+
+
+def _ledger_file(state: Path | None) -> str:
+    return str((state or default_folder()).expanduser() / "wallet.db")
+
+
+@wallet.command()
+@_told
+def conformance(
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The server; repeatable for replicas. Default: the wallet of the running suite.",
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(help="Bearer token of a table. Default: made with the running suite's key."),
+    ] = None,
+    matchmaking_token: Annotated[
+        str | None, typer.Option(help="Bearer token of matchmaking. Default: the same.")
+    ] = None,
+    player: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A player with a wallet whom nobody else uses; four times. Default: new ones."
+        ),
+    ] = None,
+    currency: Annotated[str, typer.Option(help="A currency with the floor 0.")] = "silver",
+    book: Annotated[str, typer.Option(help="Its book, if it has any.")] = "",
+    ca: Annotated[
+        Path | None, typer.Option(help="PEM file of the certificates to trust: connect with TLS.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="CHECK", help="Only this check; repeatable.")
+    ] = None,
+    state: State = None,
+) -> None:
+    """Check that a wallet keeps what tables and matchmaking rely on. Exit code 1 if it does not.
+
+    Calls `SettlementService` alone: settles, holds, repeats, races, cuts calls off, and reverses.
+    Money moves between the four players and the house; run it where that may be.
+
+    Example: `fangcheng wallet conformance --target 127.0.0.1:9000 --token T --player a --player b`
+    """
+    from .access import OPERATOR, renewing_token
+    from .conforming import Token, Wallet, check_wallet
+
+    console = _console()
+    tokens: tuple[Token, Token, Token] = (token, matchmaking_token or token, token)
+    if not target:
+        access = _access(state)
+        target = [access.target_of("wallet")]
+        tokens = (
+            renewing_token(access.key, "service:table"),
+            renewing_token(access.key, "service:matchmaking"),
+            renewing_token(access.key, OPERATOR),
+        )
+    chosen = Wallet(target, player or [], currency, book, *tokens, ca_file=ca)
+    _run(lambda: check_wallet(chosen, only or [], console))

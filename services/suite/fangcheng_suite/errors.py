@@ -44,6 +44,14 @@ class DemoFailed(SuiteError):
     """Something that the demo promises did not hold."""
 
 
+class LedgerTampered(SuiteError):
+    """The hash chain does not fit what the ledger says."""
+
+
+class ConformanceFailed(SuiteError):
+    """A wallet does not keep what its contract promises."""
+
+
 def from_call(error: grpc.RpcError, what: str) -> SuiteError:
     """A refused or lost call as something to tell a person; `what` names what was attempted."""
     # Here, and not above: most commands end without an error, some never need gRPC.

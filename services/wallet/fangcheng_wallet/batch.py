@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import msgspec
+
 from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet import core
 from fangcheng_wallet.canonical import differences, dumps, loads
@@ -95,8 +97,7 @@ class Ledger:
         return kept and Settlement(loads(kept.body, Settle), loads(kept.answer, Settled))
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """What a decision puts on disk beside its postings."""
 
     number: int
@@ -110,8 +111,7 @@ class Operation:
     labels: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """All that one command puts on disk."""
 
     operation: Operation | None

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from fangcheng_wallet.ledger import AccountKey
 from fangcheng_wallet.store import ChainReport
 
 START = bytes(32)
@@ -27,18 +26,9 @@ _DIGEST = 16
 _encode = msgspec.json.Encoder().encode
 
 
-class LinkedPosting(NamedTuple):
-    """A posting as the chain covers it."""
-
-    number: int
-    account: AccountKey
-    version: int
-    amount: int
-    balance_after: int
-    reason: str
-    reference: str
-    memo: str
-    time_us: int
+LinkedPosting = Sequence[Any]
+"""A posting as the chain covers it, as read from the database: number; kind, owner, currency and
+book of its account; version, amount, balance after, reason, reference, memo, time."""
 
 
 class LinkedOperation(NamedTuple):
@@ -101,16 +91,16 @@ def verify(
         for posting, digest in zip(operation.postings, digests, strict=False):
             if _digest(posting) != digest:
                 return report(
-                    f"Posting {posting.number} of operation {operation.number} is not as it was "
+                    f"Posting {posting[0]} of operation {operation.number} is not as it was "
                     "written.",
-                    posting.number,
+                    posting[0],
                 )
         if len(operation.postings) != len(digests):
             missing = len(operation.postings) < len(digests)
             number = (
-                operation.postings[-1].number + 1
+                operation.postings[-1][0] + 1
                 if missing and operation.postings
-                else operation.postings[len(digests)].number
+                else operation.postings[len(digests)][0]
                 if not missing
                 else None
             )

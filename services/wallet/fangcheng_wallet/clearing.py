@@ -42,7 +42,13 @@ def clear(means: Sequence[int | None], debts: Sequence[Debt]) -> list[int]:
     """
     paid = [debt.amount for debt in debts]
     limited = {party: has for party, has in enumerate(means) if has is not None}
-    if all(has + _net(debts, paid, {party}) >= 0 for party, has in limited.items()):
+    left = dict(limited)
+    for debt in debts:
+        if debt.payer in left:
+            left[debt.payer] -= debt.amount
+        if debt.payee in left:
+            left[debt.payee] += debt.amount
+    if all(coins >= 0 for coins in left.values()):
         return paid
     for group in _in_order_of_payment(limited, debts):
         owing = [number for number, debt in enumerate(debts) if debt.payer in group]
@@ -60,14 +66,6 @@ def clear(means: Sequence[int | None], debts: Sequence[Debt]) -> list[int]:
         for number, coins in zip(owing, shares, strict=True):
             paid[number] = coins
     return paid
-
-
-def _net(debts: Sequence[Debt], paid: Sequence[int], parties: set[int]) -> int:
-    """What the parties are paid, less what they pay."""
-    return sum(
-        coins * ((debt.payee in parties) - (debt.payer in parties))
-        for debt, coins in zip(debts, paid, strict=True)
-    )
 
 
 def _in_order_of_payment(limited: Mapping[int, int], debts: Sequence[Debt]) -> Iterator[set[int]]:

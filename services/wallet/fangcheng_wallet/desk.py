@@ -131,13 +131,13 @@ class Desk:
         where: str,
     ) -> Posting:
         """Add to an account. ``where``: the field to name if the account leaves its bounds."""
-        before = self.account(key)
-        balance = before.balance + amount
-        least, most = self.bounds(key)
+        balance, version = self.account(key)
+        balance, version = balance + amount, version + 1
+        least, most = bounds(key, self._currencies)
         if not least <= balance <= most:
             raise BalanceOutOfRange(str(key), least, most, where)
-        after = self._accounts[key] = Account(balance, before.version + 1)
-        posting = Posting(key, after.version, amount, balance, reason, reference, memo)
+        self._accounts[key] = Account(balance, version)
+        posting = Posting(key, version, amount, balance, reason, reference, memo)
         self.postings.append(posting)
         return posting
 

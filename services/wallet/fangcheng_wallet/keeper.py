@@ -11,8 +11,8 @@ from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet.ledger import Command, ExpireHold
 
 PAUSE_SECONDS = 0.5
-_AT_ONCE = 500
-"""Holds, or operations, in one go."""
+_AT_ONCE = 100
+"""Holds, or operations, in one go: few, so that nobody waits for it."""
 
 _log = logging.getLogger(__name__)
 

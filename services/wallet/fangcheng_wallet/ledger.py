@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
+import msgspec
+
 LARGEST = 2**53
 """The largest amount, above and below 0: what a double, and so every client, holds exactly."""
 
@@ -380,11 +382,10 @@ class Reverse(Command["Reversal"]):
     case_id: str = ""
 
 
-# What it answers.
+# What it answers. A settlement makes a dozen of these: structs are made in a tenth of the time.
 
 
-@dataclass(frozen=True, slots=True)
-class PartyBalance:
+class PartyBalance(msgspec.Struct, frozen=True):
     """What a party has after a settlement; ``held``: left in its holds of this settlement."""
 
     party: int
@@ -394,8 +395,7 @@ class PartyBalance:
     held: int
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """What became of a settlement. ``paid``: of each transfer, in the order of the request."""
 
     paid: tuple[int, ...]
@@ -431,8 +431,7 @@ class Reversal:
     time_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(msgspec.Struct, frozen=True):
     """A settlement: what was asked and what became of it."""
 
     request: Settle
@@ -441,16 +440,14 @@ class Settlement:
     """As of when it is read; an answer to ``Settle`` has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done(Generic[Answer_co]):
+class Done(msgspec.Struct, Generic[Answer_co], frozen=True):
     """An answer; ``replayed``: it is the one to an earlier call with the same id."""
 
     answer: Answer_co
     replayed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Decision(Generic[Answer_co]):
+class Decision(msgspec.Struct, Generic[Answer_co], frozen=True):
     """All that a command changes, and its answer."""
 
     postings: tuple[Posting, ...]

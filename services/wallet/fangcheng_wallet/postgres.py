@@ -49,7 +49,7 @@ from fangcheng_wallet.ledger import (
     StatementQuery,
     StreamedEntry,
 )
-from fangcheng_wallet.postgres_writer import GONE, Writer, floors
+from fangcheng_wallet.postgres_writer import GONE, Writer, add_links, floors
 from fangcheng_wallet.rows import with_postings
 from fangcheng_wallet.sqlite_writer import now_us
 from fangcheng_wallet.store import BadDatabase, ChainReport, OnCommit, Page, Pulse
@@ -111,7 +111,7 @@ async def open_postgres(
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
         raise BadDatabase(f"the database cannot be used: {error}") from None
     store = PostgresStore(
-        Writer(connect, terms, clock, on_commit), readers, most_items, terms, clock
+        Writer(connect, readers, terms, clock, on_commit), readers, most_items, terms, clock
     )
     keeping = asyncio.create_task(keep(store))
     try:
@@ -137,10 +137,12 @@ class PostgresStore(Verbs):
         self._readers = readers
         self._currencies = terms.currencies
         self._clock = clock
-        self._batcher: Batcher[Command[Any] | Sequence[Link], Any] = Batcher(
-            writer.commit, most_items=most_items
+        # The next batch is decided while the database writes the one before.
+        self._batcher: Batcher[Command[Any], Any] = Batcher(
+            writer.commit, most_items=most_items, most_running=2, spread=True
         )
         self._boards = Boards()
+        self._last_link: tuple[int, bytes] | None = None
         self._closed = False
 
     async def do(self, command: Command[Any]) -> Done[Any]:
@@ -238,10 +240,25 @@ class PostgresStore(Verbs):
 
     async def link(self, limit: int) -> int:
         """See ``keeper.Kept``."""
-        head, operations = await self._read(lambda db: reads.unlinked(db, limit))
-        if operations:
-            links = await asyncio.to_thread(extend, head, operations)
-            await self._batcher.submit(links)
+        if self._last_link is None:
+            self._last_link = await self._read(reads.last_link)
+        last, head = self._last_link
+        operations = self._writer.unlinked(last, limit)
+        if not operations:
+            head, operations = await self._read(lambda db: reads.unlinked(db, limit))
+        if not operations:
+            return 0
+        links = await asyncio.to_thread(extend, head, operations)
+        self._last_link = None
+        try:
+            async with self._readers.acquire() as db, db.transaction():
+                await db.execute("SET TRANSACTION READ WRITE")
+                await add_links(db, links)
+        except asyncpg.UniqueViolationError:
+            return 0  # another process was quicker; its links are the same
+        except (asyncpg.PostgresError, *GONE) as error:
+            raise WalletUnavailable from error
+        self._last_link = links[-1].operation, links[-1].head
         return len(operations)
 
     async def close(self) -> None:
@@ -354,7 +371,8 @@ def _linked(
 ) -> Iterator[tuple[LinkedOperation | None, Link]]:
     """Every link with its operation."""
     operations = with_postings(
-        _pull(db, loop, reads.OPERATIONS, after, last), _pull(db, loop, reads.POSTINGS, after, last)
+        _pull(db, loop, reads.OPERATIONS, after, last),
+        map(tuple, _pull(db, loop, reads.POSTINGS, after, last)),
     )
     following = next(operations, None)
     for row in _pull(

@@ -296,7 +296,7 @@ async def unlinked(db: asyncpg.Connection, limit: int) -> tuple[bytes, list[Link
     last, head = await last_link(db)
     operations = await db.fetch(OPERATIONS, last, last + limit)
     postings = await db.fetch(POSTINGS, last, last + limit) if operations else []
-    return head, list(with_postings(operations, postings))
+    return head, list(with_postings(operations, map(tuple, postings)))
 
 
 async def archived(db: asyncpg.Connection) -> asyncpg.Record | None:

@@ -1,10 +1,18 @@
 """The writer of a PostgreSQL ledger: what waits is written by one statement and one COMMIT.
 
-Every writer locks the end of the ledger (the row of ``head``) before it reads anything, so writers
-take turns, in one process or in several: nobody decides on what another one is about to change,
-operations and postings are numbered in the order of their commits, and there are no two locks that
-could be taken in different orders. Waiting for a turn costs little, since whoever has it takes
-everything along that waits, and nearly every settlement would have to wait for the house anyway.
+The ledger has one end, and whoever writes continues it: the next operation has the next number, or
+the database refuses it. So writers take turns, in one process or in several, and nothing is decided
+on what another one is about to change.
+
+- A writer that has written last knows how the accounts stand that it has seen. It decides on that
+  and writes with a single statement, without having read or locked anything. If another process was
+  quicker, its numbers are taken, and the statement is refused as a whole.
+- Then, and at the start, it locks the end of the ledger (the row of ``head``), reads what the
+  commands name, decides, writes and commits.
+
+Either way the first lock that two writers could both want is the end of the ledger, so there are no
+two orders of locks, and waiting for a turn costs little: whoever has it takes everything along that
+waits, and nearly every settlement would have to wait for the house anyway.
 """
 
 from __future__ import annotations
@@ -12,14 +20,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
-import msgspec
 
-from fangcheng_wallet import core
 from fangcheng_wallet.batch import (
     Batch,
     Head,
@@ -31,7 +39,8 @@ from fangcheng_wallet.batch import (
     decide_all,
     names_of,
 )
-from fangcheng_wallet.chain import Link
+from fangcheng_wallet.chain import Link, LinkedOperation
+from fangcheng_wallet.core import Names
 from fangcheng_wallet.desk import bounds
 from fangcheng_wallet.errors import WalletContended, WalletUnavailable
 from fangcheng_wallet.ledger import (
@@ -43,7 +52,9 @@ from fangcheng_wallet.ledger import (
     HoldState,
     Kind,
     Player,
+    Reverse,
 )
+from fangcheng_wallet.postgres_rows import WRITE, Rows, array
 from fangcheng_wallet.store import Commit, OnCommit
 
 MOST_TRIES = 6
@@ -59,6 +70,7 @@ CONTENDED = (
 GONE = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a driver that lost its connection in the middle of an answer
     asyncpg.OperatorInterventionError,
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
@@ -72,76 +84,82 @@ HOLDS = (
 )
 PLAYERS = "SELECT player_id, frozen, reason, case_id, changed_us FROM players"
 
-_encode = msgspec.json.Encoder(order="sorted").encode
+_MOST_KNOWN = 200_000
+"""Players, holds and accounts that are remembered; then it begins anew."""
+_MOST_KEYS = 20_000
+_MOST_UNLINKED = 10_000
+_WARY_BATCHES = 50
+
 _log = logging.getLogger(__name__)
 
-_WRITE = """
-WITH
-opened AS (
-    INSERT INTO players (player_id, opened_us) SELECT one, $2 FROM unnest($1::text[]) AS one
-),
-frozen AS (
-    UPDATE players SET frozen = one.frozen, reason = one.reason, case_id = one.case_id,
-        changed_us = one.changed_us
-    FROM unnest($3::text[], $4::boolean[], $5::text[], $6::text[], $7::bigint[])
-        AS one (player_id, frozen, reason, case_id, changed_us)
-    WHERE players.player_id = one.player_id
-),
-accounted AS (
-    INSERT INTO accounts (id, kind, owner, player_id, currency, book, floor)
-    SELECT * FROM unnest(
-        $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[]
-    )
-),
-operated AS (
-    INSERT INTO operations SELECT * FROM unnest(
-        $15::bigint[], $16::text[], $17::text[], $18::bigint[], $19::text[], $20::text[],
-        $21::bigint[], $22::bigint[], $23::jsonb[]
-    )
-),
-placed AS (
-    INSERT INTO holds
-    SELECT hold_id, account, player_id, amount, state, table_id, expires_at_us, given_back,
-        operation, operation
-    FROM unnest(
-        $24::text[], $25::bigint[], $26::text[], $27::bigint[], $28::text[], $29::text[],
-        $30::bigint[], $31::bigint[], $32::bigint[]
-    ) AS one (
-        hold_id, account, player_id, amount, state, table_id, expires_at_us, given_back, operation
-    )
-),
-changed AS (
-    UPDATE holds SET amount = one.amount, state = one.state, table_id = one.table_id,
-        expires_at_us = one.expires_at_us, given_back = one.given_back, changed_by = one.operation
-    FROM unnest(
-        $33::text[], $34::bigint[], $35::text[], $36::text[], $37::bigint[], $38::bigint[],
-        $39::bigint[]
-    ) AS one (hold_id, amount, state, table_id, expires_at_us, given_back, operation)
-    WHERE holds.hold_id = one.hold_id
-)
-INSERT INTO postings SELECT * FROM unnest(
-    $40::bigint[], $41::bigint[], $42::bigint[], $43::bigint[], $44::bigint[], $45::bigint[],
-    $46::text[], $47::text[], $48::text[], $49::bigint[]
-)
+_LINK = """
+INSERT INTO links
+SELECT operation, decode(digests, 'hex'), decode(head, 'hex')
+FROM unnest($1::text::bigint[], $2::text::text[], $3::text::text[])
+    AS one (operation, digests, head)
+WHERE operation > (SELECT coalesce(max(operation), 0) FROM links)
 """
+
+Connect = Callable[[], Awaitable[asyncpg.Connection]]
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What a writer knows of the ledger, as of the last operation it has written, or is writing."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    numbers: dict[AccountKey, int] = field(default_factory=dict)
+    """Rows of accounts. An account that is in the ledger and not here has none yet."""
+    head: Head = field(default_factory=Head)
+    last_account: int = 0
+
+    def trim(self) -> bool:
+        """Make room; whether it may still be used."""
+        ledger = self.ledger
+        if len(ledger.operations) > _MOST_KEYS:
+            # A key that is forgotten and comes again is found by the database.
+            ledger.operations.clear()
+        return len(ledger.accounts) + len(ledger.players) + len(ledger.holds) < _MOST_KNOWN
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """A batch that was decided on what is known, ahead of the database."""
+
+    memory: _Memory
+    before: Head
+    batch: Batch
+    rows: Rows
 
 
 class Writer:
-    """Writes through one connection, which is made anew when it is lost."""
+    """Writes through one connection, which is made anew when it is lost.
+
+    Two batches may be under way: while the database writes one, the next is decided on the
+    assumption that it will be written. If it is not, the next is decided anew.
+    """
 
     def __init__(
         self,
-        connect: Callable[[], Any],
+        connect: Connect,
+        readers: asyncpg.Pool,
         terms: Terms,
         clock: Callable[[], int],
         on_commit: OnCommit,
     ) -> None:
         self._connect = connect
+        self._readers = readers
         self._terms = terms
         self._clock = clock
         self._on_commit = on_commit
         self._db: asyncpg.Connection | None = None
         self._months: set[str] = set()
+        self._memory: _Memory | None = None
+        self._wary = 0
+        """Batches for which keys are looked up beforehand, since one was found used lately."""
+        self._preparing = asyncio.Lock()
+        self._writing = asyncio.Lock()
+        self._unlinked: deque[Step] = deque()
 
     async def close(self) -> None:
         """Let the connection go."""
@@ -149,75 +167,187 @@ class Writer:
             await self._db.close()
             self._db = None
 
-    async def commit(self, items: Sequence[Command[Any] | Sequence[Link]]) -> Sequence[Any]:
-        """Do items in order in one transaction; an answer or an error for each.
-
-        Links of the chain are no commands, and are answered with ``None``.
-        """
-        links = [item for item in items if not isinstance(item, Command)]
-        commands = [item for item in items if isinstance(item, Command)]
-        outcomes = iter(await self._commit(commands, links))
-        return [next(outcomes) if isinstance(item, Command) else None for item in items]
-
-    async def _commit(
-        self, commands: Sequence[Command[Any]], links: Sequence[Sequence[Link]]
-    ) -> Sequence[Done[Any] | Exception]:
+    async def commit(self, commands: Sequence[Command[Any]]) -> Sequence[Done[Any] | Exception]:
+        """Do commands in order in one transaction; an answer or an error for each."""
         began = time.perf_counter()
         postings, failed = 0, False
         outcomes: Sequence[Done[Any] | Exception]
         try:
-            batch = await self._insist(commands, links)
+            batch = await self._do(commands)
             outcomes, postings = batch.outcomes, batch.postings
         except CONTENDED as error:
             _log.error("a commit gave way %s times: %s", MOST_TRIES, error)
             failed, outcomes = True, [WalletContended() for _ in commands]
         except (asyncpg.PostgresError, *GONE) as error:
-            if len(commands) > 1 and isinstance(error, asyncpg.IntegrityConstraintViolationError):
+            if len(commands) > 1 and not isinstance(error, GONE):
                 # The database refuses what a decision allowed. The others must not suffer from it.
                 _log.error("one of %s items is refused by the database: %s", len(commands), error)
-                return [(await self._commit([command], ()))[0] for command in commands]
+                return [(await self.commit([command]))[0] for command in commands]
             _log.error("a commit failed: %s", error)
             failed, outcomes = True, [WalletUnavailable() for _ in commands]
-        if commands:
-            seconds = time.perf_counter() - began
-            self._on_commit(Commit(len(commands), postings, seconds, failed))
+        seconds = time.perf_counter() - began
+        self._on_commit(Commit(len(commands), postings, seconds, failed))
         return outcomes
 
-    async def _insist(
-        self, commands: Sequence[Command[Any]], links: Sequence[Sequence[Link]]
-    ) -> Batch:
+    async def _do(self, commands: Sequence[Command[Any]]) -> Batch:
+        async with self._preparing:
+            prepared = await self._prepare(commands)
+            # Who prepares first writes first.
+            await self._writing.acquire()
+        try:
+            if prepared is not None and await self._write_prepared(prepared):
+                batch = prepared.batch
+            else:
+                batch = await self._insist(commands)
+            self._remember(batch)
+            return batch
+        finally:
+            self._writing.release()
+
+    def _remember(self, batch: Batch) -> None:
+        """Keep what the chain has to link: reading it back would cost more than writing it did."""
+        self._unlinked.extend(step for step in batch.steps if step.operation is not None)
+        if len(self._unlinked) > _MOST_UNLINKED:
+            self._unlinked.clear()
+
+    # On what is known.
+
+    async def _prepare(self, commands: Sequence[Command[Any]]) -> _Prepared | None:
+        """Decide on what is known, and what can be read beside; ``None``: it must be done anew."""
+        memory = self._memory
+        if memory is None or not memory.trim():
+            return None
+        if any(isinstance(command, Reverse) for command in commands):
+            return None  # what it reverses is not known
+        try:
+            # Nobody but this writer changes what is missing, or its numbers are taken.
+            await self._learn(memory, commands)
+        except (asyncpg.PostgresError, *GONE) as error:
+            _log.warning("nothing can be read ahead: %s", error)
+            return None
+        if memory is not self._memory:
+            return None
+        before = memory.head
+        time_us = max(before.time_us, self._clock())
+        batch = decide_all(commands, memory.ledger, before, self._terms, time_us)
+        memory.head = batch.head
+        if not _is_one_statement(batch.steps):
+            self._memory = None
+            return None
+        rows = Rows(memory.numbers, self._terms, memory.last_account)
+        for step in batch.steps:
+            rows.add(step)
+        memory.last_account = rows.last_account
+        return _Prepared(memory, before, batch, rows)
+
+    async def _learn(self, memory: _Memory, commands: Sequence[Command[Any]]) -> None:
+        ledger = memory.ledger
+        names = names_of(commands)
+        names.players -= ledger.players.keys()
+        names.holds -= ledger.holds.keys()
+        names.operations -= ledger.operations.keys()
+        if self._wary:
+            self._wary -= 1
+        else:
+            names.operations.clear()
+        if names.players or names.holds or names.operations:
+            async with self._readers.acquire() as db:
+                await _read_names(db, ledger, names)
+        keys = accounts_of(commands, ledger) - ledger.accounts.keys()
+        if keys:
+            async with self._readers.acquire() as db:
+                await _read_accounts(db, memory, keys)
+
+    async def _write_prepared(self, prepared: _Prepared) -> bool:
+        """Write what was prepared; whether that could be done. If not, it surely was not done,
+        unless the connection was lost, and the keys find out."""
+        if prepared.memory is not self._memory:
+            return False
+        try:
+            db = await self._connected()
+            if not prepared.batch.steps:
+                # Nothing to write: all was refused, or answered before. Is that still right?
+                number = await db.fetchval("SELECT operation FROM head")
+                if number == prepared.before.operation:
+                    return True
+            else:
+                await self._make_month(db, prepared.batch)
+                await db.execute(WRITE, *prepared.rows.columns(self._clock()))
+                return True
+        except asyncpg.UniqueViolationError:
+            self._wary = _WARY_BATCHES
+        except (asyncpg.PostgresError, *GONE) as error:
+            _log.warning("a commit is done anew: %s", error)
+            if isinstance(error, GONE):
+                await self._give_up()
+        self._memory = None
+        self._unlinked.clear()
+        return False
+
+    # Anew.
+
+    async def _insist(self, commands: Sequence[Command[Any]]) -> Batch:
         """Try again where that may help: the keys find out what was done already."""
-        for attempt in range(1, MOST_TRIES + 1):
+        attempt = 0
+        while True:
             try:
-                return await self._try(commands, links)
+                return await self._begin_anew(commands)
             except (*CONTENDED, *GONE) as error:
                 _log.warning("a commit is tried again: %s", error)
                 await self._give_up()
+                attempt += 1
                 if attempt == MOST_TRIES:
                     raise
                 await asyncio.sleep(0.02 * 2**attempt)
-        raise AssertionError("unreachable")
 
-    async def _try(
-        self, commands: Sequence[Command[Any]], links: Sequence[Sequence[Link]]
-    ) -> Batch:
-        db = self._db
-        if db is None:
-            db = self._db = await self._connect()
+    async def _begin_anew(self, commands: Sequence[Command[Any]]) -> Batch:
+        self._memory = None
+        db = await self._connected()
         try:
             await db.execute("BEGIN; SELECT FROM head FOR UPDATE")
-            batch = await self._decide(db, commands)
-            if batch.steps:
-                await self._write(db, batch)
-            for link in links:
-                await _write_links(db, link)
+            memory = _Memory()
+            row = await db.fetchrow(
+                "SELECT operation, posting, time_us, (SELECT coalesce(max(id), 0) FROM accounts)"
+                " FROM head"
+            )
+            memory.head, memory.last_account = Head(*row[:3]), row[3]
+            await _read_names(db, memory.ledger, names_of(commands))
+            await _read_accounts(db, memory, accounts_of(commands, memory.ledger))
+            time_us = max(memory.head.time_us, self._clock())
+            batch = decide_all(commands, memory.ledger, memory.head, self._terms, time_us)
+            await self._make_month(db, batch)
+            for chunk in _statements(batch.steps):
+                rows = Rows(memory.numbers, self._terms, memory.last_account)
+                for step in chunk:
+                    rows.add(step)
+                memory.last_account = rows.last_account
+                await db.execute(WRITE, *rows.columns(self._clock()))
             await db.execute("COMMIT")
         except asyncpg.PostgresError:
             if not db.is_closed():
                 await db.execute("ROLLBACK")
             self._months.clear()
             raise
+        memory.head = batch.head
+        self._memory = memory
         return batch
+
+    async def _make_month(self, db: asyncpg.Connection, batch: Batch) -> None:
+        """Make the partition that a batch falls into, if it is not there."""
+        if not batch.postings:
+            return
+        month, first_us, next_us = month_of(batch.head.time_us)
+        if month not in self._months:
+            await db.execute(
+                f"CREATE TABLE IF NOT EXISTS postings_{month} PARTITION OF postings"
+                f" FOR VALUES FROM ({first_us}) TO ({next_us})"
+            )
+            self._months.add(month)
+
+    async def _connected(self) -> asyncpg.Connection:
+        if self._db is None or self._db.is_closed():
+            self._db = await self._connect()
+        return self._db
 
     async def _give_up(self) -> None:
         """Let a connection go that may be in any state."""
@@ -225,184 +355,110 @@ class Writer:
         if db is not None:
             db.terminate()
 
-    async def _decide(self, db: asyncpg.Connection, commands: Sequence[Command[Any]]) -> Batch:
-        ledger = Ledger()
-        names = names_of(commands)
-        operation, posting, last_us = await db.fetchrow(
-            "SELECT operation, posting, time_us FROM head"
-        )
-        await _read_names(db, ledger, names)
-        self._numbers = await _read_accounts(db, ledger, accounts_of(commands, ledger))
-        time_us = max(last_us, self._clock())
-        return decide_all(commands, ledger, Head(operation, posting, last_us), self._terms, time_us)
+    # The chain.
 
-    async def _write(self, db: asyncpg.Connection, batch: Batch) -> None:
-        rows = _Rows(self._numbers, self._terms, await _last_account(db, batch, self._numbers))
-        for step in batch.steps:
-            rows.add(step)
-        if batch.postings:
-            await self._make_month(db, batch.head.time_us)
-        await db.execute(_WRITE, *rows.columns(self._clock()))
-
-    async def _make_month(self, db: asyncpg.Connection, time_us: int) -> None:
-        """Make the partition that a time falls into, if it is not there."""
-        month, first_us, next_us = month_of(time_us)
-        if month in self._months:
-            return
-        await db.execute(
-            f"CREATE TABLE IF NOT EXISTS postings_{month} PARTITION OF postings"
-            f" FOR VALUES FROM ({first_us}) TO ({next_us})"
-        )
-        self._months.add(month)
+    def unlinked(self, after: int, limit: int) -> list[LinkedOperation]:
+        """Operations that follow this one, as far as they were written lately by this writer."""
+        while self._unlinked and _number(self._unlinked[0]) <= after:
+            self._unlinked.popleft()
+        if not self._unlinked or _number(self._unlinked[0]) != after + 1:
+            return []
+        steps = [self._unlinked.popleft() for _ in range(min(limit, len(self._unlinked)))]
+        return list(map(_linked, steps))
 
 
-class _Rows:
-    """What a batch puts on disk, as the columns of ``_WRITE``."""
+async def add_links(db: asyncpg.Connection, links: Sequence[Link]) -> None:
+    """Write links of the chain; another process may have been quicker, and its are the same."""
+    await db.execute(
+        _LINK,
+        array(link.operation for link in links),
+        array(link.digests.hex() for link in links),
+        array(link.head.hex() for link in links),
+    )
 
-    def __init__(self, numbers: dict[AccountKey, int], terms: Terms, last_account: int) -> None:
-        self._numbers = numbers
-        self._terms = terms
-        self._last_account = last_account
-        self._opened: list[str] = []
-        self._frozen: list[tuple[Any, ...]] = []
-        self._accounts: list[tuple[Any, ...]] = []
-        self._operations: list[tuple[Any, ...]] = []
-        self._placed: list[tuple[Any, ...]] = []
-        self._changed: dict[str, tuple[Any, ...]] = {}
-        self._postings: list[tuple[Any, ...]] = []
 
-    def add(self, step: Step) -> None:
-        """Add what one command puts on disk."""
-        if step.opened is not None:
-            self._opened.append(step.opened)
-        one = step.operation
-        if one is None:
-            return
-        players = {hold.account: hold.player_id for hold in step.placed}
-        labels = _encode(one.labels).decode() if one.labels else None
-        self._operations.append(
-            (
-                *(one.number, one.verb, one.key, one.time_us, one.body, one.answer),
-                *(one.first_posting, one.last_posting, labels),
-            )
-        )
-        number = one.first_posting
-        for posting in step.postings:
-            account = self._numbers.get(posting.account)
-            if account is None:
-                account = self._open(posting.account, players)
-            self._postings.append(
-                (
-                    *(number, account, posting.version, one.number, posting.amount),
-                    *(posting.balance_after, posting.reason, posting.reference, posting.memo),
-                    one.time_us,
-                )
-            )
-            number += 1
+def _number(step: Step) -> int:
+    return step.operation.number if step.operation else 0
+
+
+def _linked(step: Step) -> LinkedOperation:
+    one = step.operation
+    assert one is not None  # noqa: S101  # only such are kept
+    return LinkedOperation(
+        *(one.number, one.verb, one.key, one.time_us, one.body, one.answer),
+        postings=[
+            (number, *posting.account, *posting[1:], one.time_us)
+            for number, posting in enumerate(step.postings, one.first_posting)
+        ],
+    )
+
+
+def _is_one_statement(steps: Sequence[Step]) -> bool:
+    """Whether no row is made and changed: one statement cannot do both."""
+    made: set[str] = set()
+    for step in steps:
         for hold in step.placed:
-            self._placed.append(
-                (
-                    *(hold.hold_id, self._numbers[hold.account], hold.player_id, hold.amount),
-                    *(hold.state.value, hold.table_id, hold.expires_at_us, hold.given_back),
-                    one.number,
-                )
-            )
-        for hold in step.changed:
-            self._changed[hold.hold_id] = (
-                *(hold.hold_id, hold.amount, hold.state.value, hold.table_id),
-                *(hold.expires_at_us, hold.given_back, one.number),
-            )
-        if step.player is not None:
-            player = step.player
-            self._frozen.append(
-                (player.player_id, player.frozen, player.reason, player.case_id, player.time_us)
-            )
-
-    def _open(self, key: AccountKey, players: Mapping[AccountKey, str]) -> int:
-        number = self._last_account = self._last_account + 1
-        self._numbers[key] = number
-        floor = bounds(key, self._terms.currencies)[0]
-        owner = players.get(key, key.owner)
-        self._accounts.append(
-            (number, key.kind.value, key.owner, owner, key.currency, key.book, floor)
-        )
-        return number
-
-    def columns(self, opened_us: int) -> Iterable[Any]:
-        """The parameters."""
-        yield self._opened
-        yield opened_us
-        # Of a player who is frozen twice the last one counts.
-        yield from _columns(list({row[0]: row for row in self._frozen}.values()), 5)
-        yield from _columns(self._accounts, 7)
-        yield from _columns(self._operations, 9)
-        yield from _columns(self._placed, 9)
-        yield from _columns(list(self._changed.values()), 7)
-        yield from _columns(self._postings, 10)
+            made.add(hold.hold_id)
+        if step.opened is not None:
+            made.add(step.opened)
+        if step.changed or step.player:
+            if any(hold.hold_id in made for hold in step.changed):
+                return False
+            if step.player is not None and step.player.player_id in made:
+                return False
+    return True
 
 
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> Iterable[Sequence[Any]]:
-    return zip(*rows, strict=True) if rows else ((),) * width
+def _statements(steps: Sequence[Step]) -> Iterable[Sequence[Step]]:
+    """The steps of each statement."""
+    if _is_one_statement(steps):
+        return [steps] if steps else []
+    return [[step] for step in steps]
 
 
-async def _read_names(db: asyncpg.Connection, ledger: Ledger, names: core.Names) -> None:
-    if names.players:
-        for row in await db.fetch(PLAYERS + " WHERE player_id = ANY($1)", list(names.players)):
-            ledger.players[row[0]] = Player(*row)
+async def _read_names(db: asyncpg.Connection, ledger: Ledger, names: Names) -> None:
     if names.holds:
-        for row in await db.fetch(HOLDS + " WHERE hold_id = ANY($1)", list(names.holds)):
+        for row in await db.fetch(
+            HOLDS + " WHERE hold_id = ANY($1::text::text[])", array(names.holds)
+        ):
             ledger.holds[row[0]] = hold(row)
+    # Whoever has a hold may be asked to put more into it.
+    players = names.players | {one.player_id for one in ledger.holds.values()}
+    if players:
+        for row in await db.fetch(
+            PLAYERS + " WHERE player_id = ANY($1::text::text[])", array(players)
+        ):
+            ledger.players[row[0]] = Player(*row)
     if names.operations:
         verbs, keys = zip(*names.operations, strict=True)
         for verb, key, body, answer in await db.fetch(
-            "SELECT verb, key, body, answer FROM unnest($1::text[], $2::text[]) AS one (verb, key)"
+            "SELECT verb, key, body, answer"
+            " FROM unnest($1::text::text[], $2::text::text[]) AS one (verb, key)"
             " JOIN operations USING (verb, key)",
-            verbs,
-            keys,
+            array(verbs),
+            array(keys),
         ):
             ledger.operations[verb, key] = Kept(body, answer)
 
 
 async def _read_accounts(
-    db: asyncpg.Connection, ledger: Ledger, keys: Iterable[AccountKey]
-) -> dict[AccountKey, int]:
-    """Put accounts into the ledger; the numbers of their rows."""
-    numbers: dict[AccountKey, int] = {}
+    db: asyncpg.Connection, memory: _Memory, keys: Iterable[AccountKey]
+) -> None:
     wanted = list(keys)
     if not wanted:
-        return numbers
+        return
     kinds, owners, currencies, books = zip(*wanted, strict=True)
-    ledger.accounts.update(dict.fromkeys(wanted, Account()))
+    memory.ledger.accounts.update(dict.fromkeys(wanted, Account()))
     for number, place, balance, version in await db.fetch(
-        "SELECT id, place, balance, version"
-        " FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])"
-        " WITH ORDINALITY AS one (kind, owner, currency, book, place)"
+        "SELECT id, place, balance, version FROM unnest("
+        "$1::text::text[], $2::text::text[], $3::text::text[], $4::text::text[]"
+        ") WITH ORDINALITY AS one (kind, owner, currency, book, place)"
         " JOIN accounts USING (owner, kind, currency, book)",
-        *(kinds, owners, currencies, books),
+        *map(array, (kinds, owners, currencies, books)),
     ):
         key = wanted[place - 1]
-        numbers[key] = number
-        ledger.accounts[key] = Account(balance, version)
-    return numbers
-
-
-async def _last_account(
-    db: asyncpg.Connection, batch: Batch, numbers: Mapping[AccountKey, int]
-) -> int:
-    """The last account there is, if new ones follow."""
-    if all(one.account in numbers for step in batch.steps for one in step.postings):
-        return 0
-    last: int = await db.fetchval("SELECT coalesce(max(id), 0) FROM accounts")
-    return last
-
-
-async def _write_links(db: asyncpg.Connection, links: Sequence[Link]) -> None:
-    # Another process may have been quicker; its links are the same.
-    await db.execute(
-        "INSERT INTO links SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])"
-        " AS one (operation) WHERE operation > (SELECT coalesce(max(operation), 0) FROM links)",
-        *zip(*links, strict=True),
-    )
+        memory.numbers[key] = number
+        memory.ledger.accounts[key] = Account(balance, version)
 
 
 def hold(row: Sequence[Any]) -> Hold:

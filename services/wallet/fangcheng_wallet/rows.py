@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from fangcheng_wallet.chain import LinkedOperation, LinkedPosting
+from fangcheng_wallet.chain import LinkedOperation
 from fangcheng_wallet.ledger import AccountKey, Balance, Entry, Kind, StreamedEntry
 
 
@@ -54,12 +54,5 @@ def with_postings(
     for row in operations:
         while number and number < row[0]:
             number, group = next(groups, (0, iter(())))
-        own = (
-            tuple(
-                LinkedPosting(one[1], AccountKey(Kind(one[2]), *one[3:6]), *one[6:])
-                for one in group
-            )
-            if number == row[0]
-            else ()
-        )
+        own = [one[1:] for one in group] if number == row[0] else []
         yield LinkedOperation._make((*row, own))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fangcheng_wallet.clearing import HOUSE, Debt, clear
@@ -17,6 +17,7 @@ from fangcheng_wallet.errors import (
     UnknownSettlement,
 )
 from fangcheng_wallet.ledger import (
+    LARGEST,
     AccountKey,
     Decision,
     Hold,
@@ -34,6 +35,60 @@ Unit = tuple[str, str]
 """Currency and book."""
 
 
+class _Purses:
+    """What the parties of a settlement have, and the house."""
+
+    def __init__(self, desk: Desk, command: Settle, units: Iterable[Unit]) -> None:
+        self._desk = desk
+        self._key = command.key
+        self._hold_only = command.hold_only
+        self.holds = _holds_of(desk, command)
+        self._accounts: dict[tuple[int | None, Unit], AccountKey] = {}
+        for unit in units:
+            self._accounts[None, unit] = AccountKey(Kind.HOUSE, "", *unit)
+            for number, party in enumerate(command.parties):
+                key = AccountKey(Kind.PLAYER, party.player_id, *unit)
+                self._accounts[number, unit] = key
+
+    def available(self, party: int, unit: Unit) -> int:
+        """What is available to a party now."""
+        return self._desk.account(self._accounts[party, unit]).balance
+
+    def held(self, party: int, unit: Unit) -> int:
+        """What is left in a party's holds now."""
+        held = 0
+        for hold in self.holds[party]:
+            if (hold.currency, hold.book) == unit:
+                held += self._desk.account(hold.account).balance
+        return held
+
+    def means(self, party: int, unit: Unit) -> int | None:
+        """What a party can pay before the hand brings it anything; ``None``: whatever it owes."""
+        if not self._desk.has_floor(unit[0]):
+            return None
+        available = self._desk.spendable(self._accounts[party, unit])
+        if self._hold_only:
+            # A hold that is over must not let its player off.
+            over = [h.given_back for h in self.holds[party] if (h.currency, h.book) == unit]
+            available = min(available, sum(over))
+        return available + self.held(party, unit)
+
+    def take_in(self, party: int | None, unit: Unit, coins: int, reason: str, where: str) -> None:
+        """Pay a party, or the house."""
+        self._desk.post(self._accounts[party, unit], coins, reason, self._key, where=where)
+
+    def pay_out(self, party: int | None, unit: Unit, coins: int, reason: str, where: str) -> None:
+        """Let a party, or the house, pay: from holds first."""
+        for hold in () if party is None else self.holds[party]:
+            if (hold.currency, hold.book) == unit:
+                captured = min(coins, self._desk.account(hold.account).balance)
+                if captured:
+                    self._desk.post(hold.account, -captured, reason, self._key, where=where)
+                    coins -= captured
+        if coins:
+            self._desk.post(self._accounts[party, unit], -coins, reason, self._key, where=where)
+
+
 def settle(desk: Desk, command: Settle) -> Decision[Settled]:
     """Pay the fees of a table and the transfers of a hand, from holds first, then from what is
     available.
@@ -43,14 +98,10 @@ def settle(desk: Desk, command: Settle) -> Decision[Settled]:
     refuses a settlement.
     """
     _check(desk, command)
-    holds = _holds_of(desk, command)
-    parties = range(len(command.parties))
     units = units_of(command)
-    means = {
-        (number, unit): _means(desk, command, number, unit, holds[number])
-        for unit in units
-        for number in parties
-    }
+    parties = range(len(command.parties))
+    purses = _Purses(desk, command, units)
+    means = {(number, unit): purses.means(number, unit) for unit in units for number in parties}
     fees_paid = []
     for number, fee in enumerate(command.fees):
         unit = (fee.currency, fee.book)
@@ -60,37 +111,56 @@ def settle(desk: Desk, command: Settle) -> Decision[Settled]:
         fees_paid.append(coins)
         if coins:
             where = f"fees[{number}].amount"
-            desk.post(_house(unit), coins, "fee", command.key, where=where)
-            _pay_out(desk, command, fee.party, unit, coins, "fee", where, holds)
+            purses.take_in(None, unit, coins, "fee", where)
+            purses.pay_out(fee.party, unit, coins, "fee", where)
     paid = _clear(command, units, means)
     # What comes in is posted before what goes out: it may be what goes out.
-    for number, (one, coins) in enumerate(zip(command.transfers, paid, strict=True)):
-        if coins:
-            payee = _account_of(command, one.to_party, (one.currency, one.book))
-            where = f"transfers[{number}].amount"
-            desk.post(payee, coins, one.reason, command.key, where=where)
-    for number, (one, coins) in enumerate(zip(command.transfers, paid, strict=True)):
-        if coins:
-            unit, where = (one.currency, one.book), f"transfers[{number}].amount"
-            _pay_out(desk, command, one.from_party, unit, coins, one.reason, where, holds)
+    for payment in _sums(command, paid, payees=True):
+        purses.take_in(*payment)
+    for payment in _sums(command, paid, payees=False):
+        purses.pay_out(*payment)
     balances = tuple(
-        PartyBalance(
-            number,
-            *unit,
-            desk.account(AccountKey(Kind.PLAYER, command.parties[number].player_id, *unit)).balance,
-            sum(desk.account(hold.account).balance for hold in _in(unit, holds[number])),
-        )
-        for unit in units
-        for number in parties
+        [
+            PartyBalance(number, *unit, purses.available(number, unit), purses.held(number, unit))
+            for unit in units
+            for number in parties
+        ]
     )
     used = tuple(
-        replace(hold, remaining=left)
-        for held in holds
-        for hold in held
-        if (left := desk.account(hold.account).balance) != hold.remaining
+        [
+            replace(hold, remaining=left)
+            for held in purses.holds
+            for hold in held
+            if (left := desk.account(hold.account).balance) != hold.remaining
+        ]
     )
     settled = Settled(tuple(paid), balances, desk.time_us, tuple(fees_paid))
     return Decision(tuple(desk.postings), settled, used)
+
+
+def _sums(
+    command: Settle, paid: Sequence[int], *, payees: bool
+) -> Iterator[tuple[int | None, Unit, int, str, str]]:
+    """What each payee, or payer, is to be posted: one sum for each reason.
+
+    Party, currency and book, amount, reason, and the field of the first transfer in it. A sum that
+    would leave the range of amounts is told in parts.
+    """
+    sums: dict[tuple[int | None, str, str, str], list[int]] = {}
+    for number, (one, coins) in enumerate(zip(command.transfers, paid, strict=True)):
+        if not coins:
+            continue
+        key = (one.to_party if payees else one.from_party, one.currency, one.book, one.reason)
+        so_far = sums.get(key)
+        if so_far is None:
+            sums[key] = [coins, number]
+        elif so_far[0] + coins <= LARGEST:
+            so_far[0] += coins
+        else:
+            yield key[0], key[1:3], so_far[0], key[3], f"transfers[{so_far[1]}].amount"
+            sums[key] = [coins, number]
+    for key, (coins, number) in sums.items():
+        yield key[0], key[1:3], coins, key[3], f"transfers[{number}].amount"
 
 
 def units_of(command: Settle) -> list[Unit]:
@@ -139,72 +209,24 @@ def _holds_of(desk: Desk, command: Settle) -> list[list[Hold]]:
     return holds
 
 
-def _means(
-    desk: Desk, command: Settle, party: int, unit: Unit, holds: Iterable[Hold]
-) -> int | None:
-    """What a party can pay before the hand brings it anything; ``None``: whatever it owes."""
-    if not desk.has_floor(unit[0]):
-        return None
-    held = gave_back = 0
-    for hold in _in(unit, holds):
-        held += hold.remaining
-        gave_back += hold.given_back
-    available = desk.spendable(AccountKey(Kind.PLAYER, command.parties[party].player_id, *unit))
-    if command.hold_only:
-        # A hold that is over must not let its player off.
-        available = min(available, gave_back)
-    return held + available
-
-
 def _clear(
-    command: Settle, units: Iterable[Unit], means: dict[tuple[int, Unit], int | None]
+    command: Settle, units: Iterable[Unit], means: Mapping[tuple[int, Unit], int | None]
 ) -> list[int]:
     """What is paid of each transfer."""
     paid = [0] * len(command.transfers)
     for unit in units:
-        numbers = [n for n, one in enumerate(command.transfers) if (one.currency, one.book) == unit]
-        debts = [
-            Debt(
-                HOUSE if one.from_party is None else one.from_party,
-                HOUSE if one.to_party is None else one.to_party,
-                one.amount,
-            )
-            for one in (command.transfers[n] for n in numbers)
-        ]
+        numbers = []
+        debts = []
+        for number, one in enumerate(command.transfers):
+            if (one.currency, one.book) == unit:
+                numbers.append(number)
+                payer = HOUSE if one.from_party is None else one.from_party
+                payee = HOUSE if one.to_party is None else one.to_party
+                debts.append(Debt(payer, payee, one.amount))
         has = [means[party, unit] for party in range(len(command.parties))]
         for number, coins in zip(numbers, clear(has, debts), strict=True):
             paid[number] = coins
     return paid
-
-
-def _pay_out(
-    desk: Desk,
-    command: Settle,
-    party: int | None,
-    unit: Unit,
-    coins: int,
-    reason: str,
-    where: str,
-    holds: Sequence[Iterable[Hold]],
-) -> None:
-    for hold in _in(unit, holds[party]) if party is not None else ():
-        captured = min(coins, desk.account(hold.account).balance)
-        if captured:
-            desk.post(hold.account, -captured, reason, command.key, where=where)
-            coins -= captured
-    if coins:
-        payer = _account_of(command, party, unit)
-        desk.post(payer, -coins, reason, command.key, where=where)
-
-
-def _in(unit: Unit, holds: Iterable[Hold]) -> list[Hold]:
-    return [hold for hold in holds if (hold.currency, hold.book) == unit]
-
-
-def _account_of(command: Settle, party: int | None, unit: Unit) -> AccountKey:
-    if party is None:
-        return _house(unit)
-    return AccountKey(Kind.PLAYER, command.parties[party].player_id, *unit)
 
 
 def _house(unit: Unit) -> AccountKey:

@@ -23,18 +23,26 @@ class Batcher(Generic[Item, Result]):
     """Collects items that are submitted at the same time into one call of ``work``.
 
     At most ``most_running`` calls are at work at once: 1 for a writer that must be alone, more
-    where nobody should wait for the batch before. A batch has at most ``most_items`` items.
+    where nobody should wait for the batch before. A batch has at most ``most_items`` items. With
+    ``spread`` what waits is shared out among the calls that may begin: where a call has two stages,
+    one batch is in the first while the other is in the second.
 
     Whoever waits may be cancelled: its item is done all the same, so that a client that goes away
     does not tear a commit apart. An exception of ``work`` itself fails every item of its batch.
     """
 
     def __init__(
-        self, work: Work[Item, Result], *, most_items: int = 1_000, most_running: int = 1
+        self,
+        work: Work[Item, Result],
+        *,
+        most_items: int = 1_000,
+        most_running: int = 1,
+        spread: bool = False,
     ) -> None:
         self._work = work
         self._most_items = most_items
         self._most_running = most_running
+        self._spread = spread
         self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
         self._running: set[asyncio.Task[None]] = set()
         self._scheduled = False
@@ -73,10 +81,11 @@ class Batcher(Generic[Item, Result]):
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._scheduled = False
-        batch, self._waiting = (
-            self._waiting[: self._most_items],
-            self._waiting[self._most_items :],
-        )
+        count = self._most_items
+        if self._spread:
+            free = self._most_running - len(self._running)
+            count = min(count, -(-len(self._waiting) // free))
+        batch, self._waiting = self._waiting[:count], self._waiting[count:]
         task = loop.create_task(self._do(batch))
         self._running.add(task)
         task.add_done_callback(self._done)

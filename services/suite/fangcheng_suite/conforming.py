@@ -1,0 +1,122 @@
+"""`fangcheng wallet conformance`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import grpc.aio
+from rich.console import Console
+from rich.markup import escape
+
+from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_client import connect
+
+from .conformance import CHECKS, Target, run_checks
+from .errors import ConformanceFailed, SuiteError, from_call
+
+SEATS = 4
+
+Token = Callable[[], str] | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wallet:
+    """The wallet that is put to the test, as the command was told it."""
+
+    targets: Sequence[str]
+    players: Sequence[str]
+    currency: str
+    book: str
+    table_token: Token
+    matchmaking_token: Token
+    operator_token: Token
+    """With which wallets are opened for players of our own making."""
+    ca_file: Path | None = None
+    """Certificates to trust; the connection is then TLS."""
+
+
+async def check_wallet(wallet: Wallet, only: Sequence[str], console: Console) -> None:
+    """Run the checks and print each; raises ConformanceFailed where a promise is broken."""
+    known = {check.name: check for check in CHECKS}
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise SuiteError(
+            f"there is no check {unknown[0]}", "Names are shown by a run without --only."
+        )
+    checks = [known[name] for name in only] or list(CHECKS)
+    async with AsyncExitStack() as stack:
+        target = await _open(wallet, stack)
+        broken = 0
+        async for outcome in run_checks(target, checks):
+            told = "[green]kept  [/green]" if outcome.kept else "[red]BROKEN[/red]"
+            console.print(f"{told} {outcome.check.name:34} {escape(outcome.check.promise)}")
+            if not outcome.kept:
+                broken += 1
+                console.print(f"    [red]{escape(outcome.saw)}[/red]")
+    if broken:
+        raise ConformanceFailed(
+            f"{broken} of {len(checks)} promises are broken",
+            "What each call promises stands in protos/fangcheng/wallet/v1/settlement.proto.",
+        )
+    console.print(f"[green]All {len(checks)} promises are kept.[/green]")
+
+
+async def _open(wallet: Wallet, stack: AsyncExitStack) -> Target:
+    credentials = None
+    if wallet.ca_file is not None:
+        try:
+            credentials = grpc.ssl_channel_credentials(wallet.ca_file.read_bytes())
+        except OSError as error:
+            raise SuiteError(f"cannot read {wallet.ca_file}: {error.strerror}") from error
+
+    async def channel(target: str, token: Token) -> grpc.aio.Channel:
+        try:
+            opened = connect(
+                target,
+                token,
+                credentials=credentials,
+                # A connection of its own, so that calls of the two come in any order.
+                options=[("grpc.use_local_subchannel_pool", 1)],
+            )
+        except ValueError as error:
+            raise SuiteError(str(error), "Give the certificates to trust with --ca.") from error
+        return await stack.enter_async_context(opened)
+
+    players = tuple(wallet.players) or await _new_players(
+        await channel(wallet.targets[0], wallet.operator_token)
+    )
+    if len(players) != SEATS or len(set(players)) != SEATS:
+        raise SuiteError(
+            f"{len(players)} players were named; four different ones are needed",
+            "Name each with --player; their wallets must be there, and nobody else may use them.",
+        )
+    return Target(
+        [await channel(target, wallet.table_token) for target in wallet.targets],
+        [await channel(target, wallet.matchmaking_token) for target in wallet.targets],
+        (players[0], players[1], players[2], players[3]),
+        wallet.currency,
+        wallet.book,
+    )
+
+
+async def _new_players(channel: grpc.aio.Channel) -> tuple[str, ...]:
+    """Four players whom nobody knows, with wallets."""
+    stub = wallet_pb2_grpc.WalletServiceStub(channel)
+    run = uuid.uuid4().hex[:8]
+    players = tuple(f"conformance-{run}-{number}" for number in range(1, SEATS + 1))
+    for player in players:
+        try:
+            await stub.OpenWallet(wallet_pb2.OpenWalletRequest(player_id=player))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                raise SuiteError(
+                    "the wallet does not open wallets itself",
+                    "Name four players who have one with --player.",
+                ) from error
+            raise from_call(error, "opening a wallet") from error
+    return players

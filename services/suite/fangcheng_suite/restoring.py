@@ -1,0 +1,146 @@
+"""`fangcheng ledger backup`, `restore` and `replay`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import aclosing
+from datetime import datetime
+from pathlib import Path
+
+import grpc.aio
+from rich.console import Console
+from rich.markup import escape
+
+from fangcheng.wallet.v1 import settlement_pb2, settlement_pb2_grpc
+from fangcheng_table.convert import payments_from_wire, settle_request
+from fangcheng_table.settlements import SettledHand, settled_hands
+from fangcheng_table.sqlite import SqliteJournal
+from fangcheng_table.store import JournalError
+from fangcheng_wallet.backup import BackupFailed, backup, restore
+from fangcheng_wallet.currencies import BadCurrencies, load_currencies
+from fangcheng_wallet.service import open_store
+from fangcheng_wallet.settings import WalletSettings
+from fangcheng_wallet.store import BadDatabase
+
+from .access import Access
+from .errors import LedgerTampered, SuiteError, from_call
+
+_BATCH = 100
+_TIMEOUT_SECONDS = 60.0
+
+
+async def back_up(database: str, target: Path, console: Console) -> None:
+    """Copy a ledger that may be in use, and tell how large the copy is."""
+    try:
+        await backup(database, target)
+    except BackupFailed as error:
+        raise SuiteError(f"the ledger was not backed up: {error}") from error
+    size = (await asyncio.to_thread(target.stat)).st_size
+    console.print(f"{target}: {size:,} bytes")
+
+
+async def restore_ledger(
+    source: Path, database: str, currencies_file: Path | None, console: Console
+) -> None:
+    """Make a ledger of a backup, then audit it and compare it with its chain.
+
+    `currencies_file`: as the wallet is configured with; None: that which comes with it.
+    """
+    try:
+        currencies = load_currencies(currencies_file)
+        await restore(source, database)
+    except (BackupFailed, BadCurrencies) as error:
+        raise SuiteError(f"the ledger was not restored: {error}") from error
+    # It is opened as the wallet does, with no key that anybody could call it with.
+    settings = WalletSettings(dev_key="-" * 64, database=database)
+    try:
+        async with open_store(settings, currencies) as store:
+            audit = await store.audit()
+            chain = await store.verify()
+    except BadDatabase as error:
+        raise SuiteError(f"the restored ledger cannot be opened: {error}") from error
+    console.print(
+        f"{audit.accounts} accounts, {audit.entries} entries, {audit.settlements} settlements"
+    )
+    findings = (*audit.findings, *((chain.finding,) if chain.finding else ()))
+    if findings:
+        raise LedgerTampered(
+            "the restored ledger is not as it should be", "Try an earlier backup.", findings
+        )
+    console.print("[green]The ledger is balanced, and every entry is as it was written.[/green]")
+
+
+async def replay(access: Access, journal_file: Path, since: datetime, console: Console) -> None:
+    """Tell a restored wallet every settlement of a table journal again, by its key.
+
+    Those that it has are answered as before; what came after the backup is settled now, in the
+    order in which it was then, and from what is available where a hold is not there any more.
+    """
+    hands = await _settled_since(journal_file, round(since.timestamp() * 1_000))
+    counts: Counter[str] = Counter()
+    async with access.channel("wallet", "service:table") as channel:
+        stub = settlement_pb2_grpc.SettlementServiceStub(channel)
+        for first in range(0, len(hands), _BATCH):
+            some = hands[first : first + _BATCH]
+            requests = [settle_request(hand.settlement, hand.table.labels) for hand in some]
+            results = await _settle(stub, requests)
+            bare = [number for number, result in enumerate(results) if _lacks_holds(result.refused)]
+            for number in bare:
+                for party in requests[number].parties:
+                    del party.hold_ids[:]
+                (results[number],) = await _settle(stub, [requests[number]])
+            for hand, result in zip(some, results, strict=True):
+                outcome = _outcome(hand, result)
+                counts[outcome] += 1
+                if outcome in ("refused", "paid otherwise"):
+                    why = result.refused.message or "the payers have other balances now"
+                    console.print(f"  {result.key}  {outcome}: {escape(why)}")
+    console.print(
+        f"{len(hands)} settlements told: {counts['known']} known, {counts['settled']} settled now, "
+        f"{counts['paid otherwise']} paid otherwise than before, {counts['refused']} refused"
+    )
+    if counts["refused"]:
+        raise SuiteError("the wallet refuses settlements of the journal")
+
+
+async def _settled_since(journal_file: Path, since_ms: int) -> list[SettledHand]:
+    if not await asyncio.to_thread(journal_file.exists):
+        raise SuiteError(f"there is no journal {journal_file}")
+    try:
+        journal = SqliteJournal(journal_file)
+        try:
+            async with aclosing(settled_hands(journal)) as found:
+                hands = [hand async for hand in found if hand.time_ms >= since_ms]
+        finally:
+            await journal.close()
+    except JournalError as error:
+        raise SuiteError(f"cannot read the journal: {error}") from error
+    return sorted(hands, key=lambda hand: hand.time_ms)
+
+
+async def _settle(
+    stub: settlement_pb2_grpc.SettlementServiceStub,
+    requests: list[settlement_pb2.SettleRequest],
+) -> list[settlement_pb2.SettleResult]:
+    batch = settlement_pb2.SettleBatchRequest(settlements=requests)
+    try:
+        answer = await stub.SettleBatch(batch, timeout=_TIMEOUT_SECONDS)  # type: ignore[misc]
+    except grpc.aio.AioRpcError as error:
+        raise from_call(error, "settling again") from error
+    return list(answer.results)
+
+
+def _lacks_holds(refused: settlement_pb2.Refusal) -> bool:
+    """A hold came after the backup; or did so, and it was settled without it before."""
+    if refused.reason == "SETTLEMENT_KEY_REUSED":
+        return all(path.endswith(".hold_ids") for path in refused.metadata["differs"].split(","))
+    return refused.reason == "UNKNOWN_HOLD"
+
+
+def _outcome(hand: SettledHand, result: settlement_pb2.SettleResult) -> str:
+    if result.HasField("refused"):
+        return "refused"
+    if payments_from_wire(result.settled.settlement, hand.settlement) != hand.settled.payments:
+        return "paid otherwise"
+    return "known" if result.settled.replayed else "settled"

@@ -1,0 +1,66 @@
+"""A proxy between a client and a wallet that lets every request through and swallows replies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+_FRAME_HEADER_BYTES = 9
+_HEADERS = 1
+"""The type of the HTTP/2 frame with which an answer begins; before it the call may be under way."""
+
+
+class CuttingProxy:
+    """Forwards connections; cuts one where an answer begins, when it is told to."""
+
+    def __init__(self, target: str, cut: Callable[[], bool]) -> None:
+        """`cut`: asked at each answer whether it is to be swallowed."""
+        self._host, _, port = target.rpartition(":")
+        self._port = int(port)
+        self._cut = cut
+        self.address = ""
+        self.swallowed = 0
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[CuttingProxy]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+        self.address = f"{host}:{port}"
+        async with server:
+            yield self
+
+    async def _serve(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        wallet, forth = await asyncio.open_connection(self._host, self._port)
+        there = asyncio.create_task(_forward(client, forth))
+        try:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                await self._answer(wallet, back)
+        finally:
+            there.cancel()
+            for writer in (forth, back):
+                writer.close()
+
+    async def _answer(self, wallet: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        """Forward frame by frame until one is to be swallowed."""
+        streams: set[bytes] = set()
+        while True:
+            header = await wallet.readexactly(_FRAME_HEADER_BYTES)
+            frame = header + await wallet.readexactly(int.from_bytes(header[:3]))
+            stream = header[5:]
+            # An answer's first frame; its trailers are frames of the same kind.
+            if header[3] == _HEADERS and stream not in streams:
+                streams.add(stream)
+                if self._cut():
+                    self.swallowed += 1
+                    return
+            back.write(frame)
+            await back.drain()
+
+
+async def _forward(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await source.read(65_536):
+            target.write(data)
+            await target.drain()
