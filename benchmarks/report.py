@@ -150,7 +150,9 @@ def main() -> None:
         return
     stale = [name for name, text in made.items() if (DOCS / name).read_text("utf-8") != text]
     if stale:
-        sys.exit(f"not what benchmarks/results make them: {', '.join(stale)}; run `make report`")
+        sys.exit(
+            f"not what benchmarks/results make them: {', '.join(stale)}; run it without --check"
+        )
 
 
 if __name__ == "__main__":
