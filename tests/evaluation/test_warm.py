@@ -86,7 +86,7 @@ def test_check_tells_what_is_missing(kept: Path, tmp_path: Path) -> None:
     shutil.copytree(kept, folder)
     for path in [folder, *folder.rglob("*")]:
         path.chmod(path.stat().st_mode | stat.S_IWUSR)
-    lost = [path for path in folder.rglob("*.nbi") if "shanten_of" in path.name]
+    lost = [path for path in folder.rglob("*.nbi") if ".shanten_of-" in path.name]
     assert lost  # once for each of the sources that are kept
     for path in lost:
         path.unlink()
