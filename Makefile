@@ -46,6 +46,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/python tools/protodoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
 	$(BIN)/python tools/rulesdoc.py --check
+	$(BIN)/python benchmarks/report.py --check
 
 protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
 	.venv-protos/bin/python tools/stubs.py
@@ -59,8 +60,11 @@ format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
 
-bench: setup ## Measure, and print the ratio to the reference
-	@for file in benchmarks/*.py; do $(BIN)/python $$file; done
+bench: setup .venv-bench/ready ## Measure, print the ratios to the references, and write docs/performance.md
+	.venv-bench/bin/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/rules.py
+	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/report.py
 
 locks: setup ## Resolve the lock files anew (UPGRADE=1: to the newest versions)
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/locks.py $(if $(UPGRADE),--upgrade)
@@ -78,6 +82,9 @@ ENVIRONMENT := tools/environment.py requirements/bootstrap.lock
 
 $(VENV)/ready: $(ENVIRONMENT) requirements/dev.lock $(DISTS:%=%/pyproject.toml)
 	@$(PYTHON) $< $(VENV) requirements/dev.lock $(DISTS)
+
+.venv-bench/ready: $(ENVIRONMENT) requirements/bench.lock shared/rules/pyproject.toml
+	@$(PYTHON) $< .venv-bench requirements/bench.lock shared/rules
 
 .venv-protos/ready: $(ENVIRONMENT) requirements/protos.lock
 	@$(PYTHON) $< .venv-protos requirements/protos.lock

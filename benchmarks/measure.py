@@ -60,6 +60,7 @@ class Lines:
     def __init__(self, name: str) -> None:
         self._name = name
         self._lines: list[Line] = []
+        self._load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
     def add(self, line: Line) -> None:
         """Print a line, below its heading."""
@@ -73,6 +74,7 @@ class Lines:
         RESULTS.mkdir(exist_ok=True)
         kept = {
             "machine": machine(),
+            "load": self._load,
             "date": time.strftime("%Y-%m-%d", time.gmtime()),
             "lines": [dataclasses.asdict(line) for line in self._lines],
         }

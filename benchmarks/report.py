@@ -63,6 +63,8 @@ class Result:
 
     name: str
     machine: str
+    load: float | None
+    """The load average before it began: what else the machine did."""
     date: str
     lines: tuple[Line, ...]
 
@@ -71,7 +73,7 @@ class Result:
         """From its file."""
         kept = json.loads(path.read_text("utf-8"))
         lines = tuple(Line(**line) for line in kept["lines"])
-        return cls(path.stem, kept["machine"], kept["date"], lines)
+        return cls(path.stem, kept["machine"], kept.get("load"), kept["date"], lines)
 
     @property
     def referenced(self) -> list[tuple[Line, float]]:
@@ -131,7 +133,10 @@ def pages() -> dict[str, str]:
             continue
         file, draw = CHARTS[name]
         made[file] = draw(result)
-        text.append(f"{about}\nMeasured on {result.date}: {result.machine}.\n\n{table(result)}")
+        busy = "" if result.load is None else f"; load average before it began: {result.load:.1f}"
+        text.append(
+            f"{about}\nMeasured on {result.date}: {result.machine}{busy}.\n\n{table(result)}"
+        )
     made[PAGE] = "\n".join(text)
     return made
 
@@ -145,7 +150,9 @@ def main() -> None:
         return
     stale = [name for name, text in made.items() if (DOCS / name).read_text("utf-8") != text]
     if stale:
-        sys.exit(f"not what benchmarks/results make them: {', '.join(stale)}; run `make report`")
+        sys.exit(
+            f"not what benchmarks/results make them: {', '.join(stale)}; run it without --check"
+        )
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ def requirements() -> dict[str, list[str]]:
     third_party = sorted(line for line in asked if re.split(r"[^\w.-]", line)[0] not in ours)
     return {
         "bootstrap": groups["bootstrap"],
-        "dev": [*third_party, *groups["dev"], *groups["bench"], *groups["bootstrap"]],
+        "bench": groups["bench"],
+        "dev": [*third_party, *groups["dev"], *groups["bootstrap"]],
         "protos": groups["protos"],
     }
 

@@ -107,23 +107,18 @@ def marks(hand: HandBits, reading: ReadingBits) -> int:
         return 0
     if won >= 31 and reading.runs > hand.runs:
         return JIA  # the third dragon of a run
-    own = reading.sequences - hand.sequences
-    if won < 27:
-        rank = won % 9
-        place = 3 * (won - 2 * (won // 9))  # the field of the sequence that begins with it
-        if 1 <= rank <= 7 and (own >> (place - 3)) & 7 != 0:
-            return JIA  # the middle of a sequence
-        if rank == 2 and (own >> (place - 6)) & 7 != 0:
-            return JIA  # the 3 of 1-2-3
-        if rank == 6 and (own >> place) & 7 != 0:
-            return JIA  # the 7 of 7-8-9
-        if reading.pair == won:
-            # 两头吊: a sequence right above the pair or right below it makes it no 夹胡.
-            above = rank <= 5 and (own >> (place + 3)) & 7 != 0
-            below = rank >= 3 and (own >> (place - 9)) & 7 != 0
-            return 0 if above or below else JIA
-        return 0
-    return JIA if reading.pair == won else 0
+    # The suit's own sequences, three bits each; honours have none. Choices, no branches: how a
+    # tile was awaited, nobody can foresee.
+    suit, rank = won // 9, won % 9
+    own = ((reading.sequences - hand.sequences) >> (21 * suit)) & 0o7777777 if suit < 3 else 0
+    awaited = 7 << (3 * (rank - 1)) if 1 <= rank <= 7 else 0  # the middle of a sequence
+    awaited |= 7 if rank == 2 else 0  # the 3 of 1-2-3
+    awaited |= 7 << 18 if rank == 6 else 0  # the 7 of 7-8-9
+    # 两头吊: a sequence right above the pair or right below it makes it no 夹胡.
+    beside = 7 << (3 * (rank + 1)) if rank <= 5 else 0
+    beside |= 7 << (3 * (rank - 3)) if rank >= 3 else 0
+    is_pair = (reading.pair == won) & (own & beside == 0)
+    return JIA if (own & awaited != 0) | is_pair else 0
 
 
 def fan(hand: HandBits, reading: ReadingBits) -> int:
