@@ -373,7 +373,8 @@ async def tampered(db: asyncpg.Connection, statement: str) -> None:
         ("DELETE FROM operations WHERE id = 3", None, "Operation 3 is missing"),
         ("UPDATE links SET head = decode(repeat('00', 32), 'hex') WHERE operation = 2", None,
          "Operation 2, or its link"),
-        ("UPDATE accounts SET owner = 'eve', player_id = 'eve' WHERE owner = 'bo'", 3, "Posting 3 of operation 2"),
+        ("UPDATE accounts SET owner = 'eve', player_id = 'eve' WHERE owner = 'bo'", 3,
+         "Posting 3 of operation 2"),
     ],
 )  # fmt: skip
 async def test_the_chain_names_the_first_thing_that_was_tampered_with(
