@@ -269,15 +269,21 @@ class PostgresStore(Verbs):
         await self._readers.close()
 
     async def _read(self, read: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-        try:
-            async with (
-                self._readers.acquire() as db,
-                db.transaction(isolation="repeatable_read", readonly=True),
-            ):
-                return await read(db)
-        except (asyncpg.PostgresError, *GONE) as error:
-            _log.error("the ledger cannot be read: %s", error)
-            raise WalletUnavailable from error
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                async with (
+                    self._readers.acquire() as db,
+                    db.transaction(isolation="repeatable_read", readonly=True),
+                ):
+                    return await read(db)
+            except (asyncpg.PostgresError, *GONE) as error:
+                # Every connection of the pool may be one that was lost meanwhile.
+                if isinstance(error, GONE) and tries <= _READERS:
+                    continue
+                _log.error("the ledger cannot be read: %s", error)
+                raise WalletUnavailable from error
 
 
 async def _prepare(connect: Callable[[], Awaitable[asyncpg.Connection]], terms: Terms) -> None:
