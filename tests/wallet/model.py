@@ -256,10 +256,18 @@ class Model:
 
     def settled(self, command: Settle, paid: tuple[int, ...], fees_paid: tuple[int, ...]) -> None:
         """Check what was paid, and pay it."""
+        before = dict(self.available)
+        fees: dict[tuple[int, str, str], int] = {}
+        means_of = {
+            (number, one.currency, one.book): self.means(command, number, (one.currency, one.book))
+            for one in (*command.transfers, *command.fees)
+            for number in range(len(command.parties))
+        }
         for fee, coins in zip(command.fees, fees_paid, strict=True):
             unit = (fee.currency, fee.book)
-            means = self.means(command, fee.party, unit)
+            means = means_of[fee.party, fee.currency, fee.book]
             assert coins == (fee.amount if means is None else min(fee.amount, means))
+            fees[fee.party, fee.currency, fee.book] = coins
             if coins:
                 self.add((HOUSE, *unit), coins)
                 self.pay(command, fee.party, unit, coins)
@@ -271,7 +279,10 @@ class Model:
                 if (one.currency, one.book) == unit
             ]
             for number in range(len(command.parties)):
-                self._check_payer(command, number, unit, transfers)
+                means = means_of[number, unit[0], unit[1]]
+                if means is not None:
+                    means -= fees.get((number, unit[0], unit[1]), 0)
+                self._check_payer(number, means, transfers)
             for one, coins in transfers:
                 assert one.from_party is not None or coins == one.amount, "the house always pays"
         # One entry for each party and reason, in and out.
@@ -289,7 +300,23 @@ class Model:
                         self.add(self._purse(command, party, unit), coins)
                     else:
                         self.pay(command, party, unit, coins)
+        if command.hold_only:
+            self._use_up(command, before)
         self.settlements[command.key] = (command, paid)
+
+    def _use_up(self, command: Settle, before: dict[Money, int]) -> None:
+        """What a hold that is over has let be taken is not taken again."""
+        taken = {
+            money: max(0, before.get(money, 0) - had)
+            for money, had in self.available.items()
+            if FLOORS.get(money[1]) is not None
+        }
+        for party in command.parties:
+            for hold_id in party.hold_ids:
+                hold = self.holds[hold_id]
+                part = min(hold.given_back, taken.get(hold.money, 0))
+                hold.given_back -= part
+                taken[hold.money] = taken.get(hold.money, 0) - part
 
     def pay(self, command: Settle, party: int | None, unit: tuple[str, str], coins: int) -> None:
         """Take from holds, then from what is available."""
@@ -345,16 +372,11 @@ class Model:
         return player, transfer.currency, transfer.book
 
     def _check_payer(
-        self,
-        command: Settle,
-        number: int,
-        unit: tuple[str, str],
-        transfers: list[tuple[Transfer, int]],
+        self, number: int, means: int | None, transfers: list[tuple[Transfer, int]]
     ) -> None:
         mine = [(one.amount, coins) for one, coins in transfers if one.from_party == number]
         owed, pays = sum(amount for amount, _ in mine), sum(coins for _, coins in mine)
         assert all(0 <= coins <= amount for amount, coins in mine)
-        means = self.means(command, number, unit)
         if means is None:
             assert pays == owed
             return

@@ -104,7 +104,7 @@ def operation(*postings: tuple[str, int], **changed: str) -> str:
         ("DELETE FROM players", "players are never deleted"),
         ("DELETE FROM holds", "holds are never deleted"),
         ("UPDATE holds SET state = 'open', changed_by = 99 WHERE player_id = 'cao'",
-         "over is never changed"),
+         "only what it gave back"),
         ("UPDATE holds SET state = 'released', changed_by = 7 WHERE player_id = 'dan'",
          "over is empty"),
         ("UPDATE holds SET amount = 1, changed_by = 7 WHERE player_id = 'dan'", "keeps its owner"),

@@ -251,8 +251,12 @@ FOR EACH ROW EXECUTE FUNCTION holds_place();
 
 CREATE FUNCTION holds_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.state <> 'open' THEN
-        RAISE EXCEPTION 'a hold that is over is never changed' USING ERRCODE = 'check_violation';
+    IF OLD.state <> 'open' AND (
+        NEW.state <> OLD.state OR NEW.amount <> OLD.amount OR NEW.table_id <> OLD.table_id
+        OR NEW.expires_at_us IS DISTINCT FROM OLD.expires_at_us OR NEW.given_back > OLD.given_back
+    ) THEN
+        RAISE EXCEPTION 'of a hold that is over, only what it gave back is used up'
+            USING ERRCODE = 'check_violation';
     END IF;
     IF NEW.changed_by <= OLD.changed_by
         OR NEW.hold_id <> OLD.hold_id OR NEW.account <> OLD.account
