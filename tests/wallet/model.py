@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from fangcheng_wallet.ledger import LARGEST, Hold, PlaceHolds, Settle, Transfer
+from fangcheng_wallet.ledger import LARGEST, Hold, HoldState, PlaceHolds, Settle, Transfer
 from tests.wallet.ledgers import COINS, POINTS, SILVER
 
 FLOORS = {SILVER.id: 0, COINS.id: -100, POINTS.id: None}
@@ -26,8 +26,19 @@ class HeldMoney:
     """A hold."""
 
     money: Money
+    amount: int
     remaining: int
-    released: bool = False
+    expires_at_us: int
+    state: HoldState = HoldState.OPEN
+    given_back: int = 0
+    table_id: str = ""
+
+    @property
+    def released(self) -> bool:
+        return self.state is not HoldState.OPEN
+
+    def end(self, state: HoldState) -> None:
+        self.given_back, self.remaining, self.state = self.remaining, 0, state
 
 
 @dataclass
@@ -38,7 +49,10 @@ class Model:
     available: dict[Money, int] = field(default_factory=lambda: defaultdict(int))
     entries: dict[Money, int] = field(default_factory=lambda: defaultdict(int))
     holds: dict[str, HeldMoney] = field(default_factory=dict)
-    asked: dict[tuple[str, str], object] = field(default_factory=dict)
+    frozen: set[str] = field(default_factory=set)
+    owed: dict[Money, int] = field(default_factory=lambda: defaultdict(int))
+    settlements: dict[str, tuple[Settle, tuple[int, ...]]] = field(default_factory=dict)
+    now_us: int = 0
 
     def bad_money(self, currency: str, book: str, amount: int) -> str | None:
         """The reason for which an amount in a currency is refused."""
@@ -72,6 +86,8 @@ class Model:
             return "UNKNOWN_WALLET"
         outside = (OUTSIDE, *money[1:])
         if verb == "withdraw":
+            if money[0] in self.frozen:
+                return "PLAYER_FROZEN"
             spendable = self.spendable(money)
             if spendable is not None and spendable < amount:
                 return "INSUFFICIENT_BALANCE"
@@ -95,6 +111,8 @@ class Model:
                 return "DUPLICATE_HOLD"
         if any(one.player_id not in self.wallets for one in command.holds):
             return "UNKNOWN_WALLET"
+        if any(one.player_id in self.frozen for one in command.holds):
+            return "PLAYER_FROZEN"
         for money, one in zip(monies, command.holds, strict=True):
             spendable = self.spendable(money)
             if spendable is not None and spendable < one.amount:
@@ -111,8 +129,70 @@ class Model:
         for hold in holds:
             assert hold.hold_id not in self.holds
             money = (hold.player_id, hold.currency, hold.book)
-            self.holds[hold.hold_id] = HeldMoney(money, hold.amount)
+            assert hold.expires_at_us is not None
+            self.holds[hold.hold_id] = HeldMoney(
+                money, hold.amount, hold.amount, hold.expires_at_us
+            )
             self.add(money, -hold.amount)
+
+    def prolong(self, hold_ids: tuple[str, ...], seconds: int, table_id: str | None) -> str | None:
+        """Give holds time, and to a table; the reason for which that is refused."""
+        if any(hold_id not in self.holds for hold_id in hold_ids):
+            return "UNKNOWN_HOLD"
+        holds = [self.holds[hold_id] for hold_id in hold_ids]
+        if any(hold.released for hold in holds):
+            return "HOLD_NOT_OPEN"
+        if table_id is not None and any(hold.table_id not in ("", table_id) for hold in holds):
+            return "HOLD_TAKEN"
+        for hold in holds:
+            hold.expires_at_us = max(hold.expires_at_us, self.now_us + seconds * 1_000_000)
+            hold.table_id = hold.table_id if table_id is None else table_id
+        return None
+
+    def top_up(self, hold_id: str, amount: int) -> str | None:
+        """More into a hold; the reason for which that is refused."""
+        if hold_id not in self.holds:
+            return "UNKNOWN_HOLD"
+        hold = self.holds[hold_id]
+        bad = self.bad_money(*hold.money[1:], amount)
+        if bad:
+            return bad
+        if hold.released:
+            return "HOLD_NOT_OPEN"
+        if hold.money[0] in self.frozen:
+            return "PLAYER_FROZEN"
+        spendable = self.spendable(hold.money)
+        if spendable is not None and spendable < amount:
+            return "INSUFFICIENT_BALANCE"
+        if self.leaves(hold.money, -amount):
+            return "BALANCE_OUT_OF_RANGE"
+        if hold.remaining + amount > LARGEST:
+            return "BALANCE_OUT_OF_RANGE"
+        self.add(hold.money, -amount)
+        hold.amount += amount
+        hold.remaining += amount
+        return None
+
+    def pass_time(self, seconds: int) -> bool:
+        """Holds whose time is over are given back; whether all of them can be."""
+        self.now_us += seconds * 1_000_000
+        whole = True
+        for hold in self.holds.values():
+            if not hold.released and hold.expires_at_us <= self.now_us:
+                if self.leaves(hold.money, hold.remaining):
+                    whole = False
+                    continue
+                if hold.remaining:
+                    self.add(hold.money, hold.remaining)
+                hold.end(HoldState.EXPIRED)
+        return whole
+
+    def freeze(self, player_id: str, frozen: bool) -> str | None:
+        """Freeze a player or not; the reason for which that is refused."""
+        if player_id not in self.wallets:
+            return "UNKNOWN_WALLET"
+        (self.frozen.add if frozen else self.frozen.discard)(player_id)
+        return None
 
     def release(self, hold_ids: tuple[str, ...]) -> list[int] | str:
         """What each hold gives back, or the reason for which none does."""
@@ -129,7 +209,8 @@ class Model:
             given.append(hold.remaining)
             if hold.remaining:
                 self.add(hold.money, hold.remaining)
-            hold.remaining, hold.released = 0, True
+            if not hold.released:
+                hold.end(HoldState.RELEASED)
         return given
 
     def bad_settlement(self, command: Settle) -> str | None:
@@ -143,6 +224,16 @@ class Model:
                     return "UNKNOWN_PARTY"
             if one.from_party == one.to_party:
                 return "SELF_TRANSFER"
+        seen = set()
+        for fee in command.fees:
+            bad = self.bad_money(fee.currency, fee.book, fee.amount)
+            if bad:
+                return bad
+            if fee.party >= len(command.parties):
+                return "UNKNOWN_PARTY"
+            if (fee.party, fee.currency, fee.book) in seen:
+                return "DUPLICATE_FEE"
+            seen.add((fee.party, fee.currency, fee.book))
         if any(party.player_id not in self.wallets for party in command.parties):
             return "UNKNOWN_WALLET"
         for seat in command.parties:
@@ -157,10 +248,29 @@ class Model:
         for one in command.transfers:
             most[self._money(command, one.from_party, one)] += one.amount
             most[self._money(command, one.to_party, one)] += one.amount
+        for fee in command.fees:
+            player = command.parties[fee.party].player_id
+            most[player, fee.currency, fee.book] += fee.amount
+            most[HOUSE, fee.currency, fee.book] += fee.amount
         return any(abs(self.available[money]) + amount > LARGEST for money, amount in most.items())
 
-    def settled(self, command: Settle, paid: tuple[int, ...]) -> None:
+    def settled(self, command: Settle, paid: tuple[int, ...], fees_paid: tuple[int, ...]) -> None:
         """Check what was paid, and pay it."""
+        before = dict(self.available)
+        fees: dict[tuple[int, str, str], int] = {}
+        means_of = {
+            (number, one.currency, one.book): self.means(command, number, (one.currency, one.book))
+            for one in (*command.transfers, *command.fees)
+            for number in range(len(command.parties))
+        }
+        for fee, coins in zip(command.fees, fees_paid, strict=True):
+            unit = (fee.currency, fee.book)
+            means = means_of[fee.party, fee.currency, fee.book]
+            assert coins == (fee.amount if means is None else min(fee.amount, means))
+            fees[fee.party, fee.currency, fee.book] = coins
+            if coins:
+                self.add((HOUSE, *unit), coins)
+                self.pay(command, fee.party, unit, coins)
         units = {(one.currency, one.book) for one in command.transfers}
         for unit in units:
             transfers = [
@@ -169,49 +279,108 @@ class Model:
                 if (one.currency, one.book) == unit
             ]
             for number in range(len(command.parties)):
-                self._check_payer(command, number, unit, transfers)
+                means = means_of[number, unit[0], unit[1]]
+                if means is not None:
+                    means -= fees.get((number, unit[0], unit[1]), 0)
+                self._check_payer(number, means, transfers)
             for one, coins in transfers:
                 assert one.from_party is not None or coins == one.amount, "the house always pays"
-        for one, coins in zip(command.transfers, paid, strict=True):
-            if coins:
-                self.add(self._money(command, one.to_party, one), coins)
-        for one, coins in zip(command.transfers, paid, strict=True):
-            rest = coins
-            party = command.parties[one.from_party] if one.from_party is not None else None
-            for hold_id in party.hold_ids if party else ():
+        # One entry for each party and reason, in and out.
+        for payees in (True, False):
+            sums: dict[tuple[int | None, tuple[str, str], str], list[int]] = {}
+            for one, coins in zip(command.transfers, paid, strict=True):
+                party = one.to_party if payees else one.from_party
+                parts = sums.setdefault((party, (one.currency, one.book), one.reason), [0])
+                if parts[-1] + coins > LARGEST:
+                    parts.append(0)
+                parts[-1] += coins
+            for (party, unit, _), parts in sums.items():
+                for coins in filter(None, parts):
+                    if payees:
+                        self.add(self._purse(command, party, unit), coins)
+                    else:
+                        self.pay(command, party, unit, coins)
+        if command.hold_only:
+            self._use_up(command, before)
+        self.settlements[command.key] = (command, paid)
+
+    def _use_up(self, command: Settle, before: dict[Money, int]) -> None:
+        """What a hold that is over has let be taken is not taken again."""
+        taken = {
+            money: max(0, before.get(money, 0) - had)
+            for money, had in self.available.items()
+            if FLOORS.get(money[1]) is not None
+        }
+        for party in command.parties:
+            for hold_id in party.hold_ids:
                 hold = self.holds[hold_id]
-                if hold.money[1:] == (one.currency, one.book):
-                    captured = min(rest, hold.remaining)
-                    hold.remaining -= captured
-                    rest -= captured
-            if rest:
-                self.add(self._money(command, one.from_party, one), -rest)
+                part = min(hold.given_back, taken.get(hold.money, 0))
+                hold.given_back -= part
+                taken[hold.money] = taken.get(hold.money, 0) - part
+
+    def pay(self, command: Settle, party: int | None, unit: tuple[str, str], coins: int) -> None:
+        """Take from holds, then from what is available."""
+        for hold_id in command.parties[party].hold_ids if party is not None else ():
+            hold = self.holds[hold_id]
+            if hold.money[1:] == unit:
+                captured = min(coins, hold.remaining)
+                hold.remaining -= captured
+                coins -= captured
+        if coins:
+            self.add(self._purse(command, party, unit), -coins)
+
+    def means(self, command: Settle, party: int, unit: tuple[str, str]) -> int | None:
+        """What a party can pay before anything comes in; ``None``: whatever is asked for."""
+        player = command.parties[party]
+        spendable = self.spendable((player.player_id, *unit))
+        if spendable is None:
+            return None
+        holds = [self.holds[hold_id] for hold_id in player.hold_ids]
+        holds = [hold for hold in holds if hold.money[1:] == unit]
+        if command.hold_only:
+            spendable = min(spendable, sum(hold.given_back for hold in holds))
+        return spendable + sum(hold.remaining for hold in holds)
+
+    def reverse(self, key: str) -> str | None:
+        """Take a settlement back; the reason for which that is refused."""
+        if key not in self.settlements:
+            return "UNKNOWN_SETTLEMENT"
+        command, paid = self.settlements[key]
+        gains: dict[Money, int] = defaultdict(int)
+        for one, coins in zip(command.transfers, paid, strict=True):
+            gains[self._money(command, one.to_party, one)] += coins
+            gains[self._money(command, one.from_party, one)] -= coins
+        changes: dict[Money, int] = {}
+        for money, gain in gains.items():
+            spendable = self.spendable(money) if money[0] != HOUSE else None
+            back = gain if spendable is None or gain < 0 else min(gain, max(0, spendable))
+            changes[money] = -back
+        if any(self.leaves(money, change) for money, change in changes.items()):
+            return "BALANCE_OUT_OF_RANGE"
+        for money, change in changes.items():
+            if change:
+                self.add(money, change)
+            self.owed[money] += gains[money] + change
+        return None
+
+    def _purse(self, command: Settle, party: int | None, unit: tuple[str, str]) -> Money:
+        player = HOUSE if party is None else command.parties[party].player_id
+        return player, unit[0], unit[1]
 
     def _money(self, command: Settle, party: int | None, transfer: Transfer) -> Money:
         player = HOUSE if party is None else command.parties[party].player_id
         return player, transfer.currency, transfer.book
 
     def _check_payer(
-        self,
-        command: Settle,
-        number: int,
-        unit: tuple[str, str],
-        transfers: list[tuple[Transfer, int]],
+        self, number: int, means: int | None, transfers: list[tuple[Transfer, int]]
     ) -> None:
-        party = command.parties[number]
         mine = [(one.amount, coins) for one, coins in transfers if one.from_party == number]
         owed, pays = sum(amount for amount, _ in mine), sum(coins for _, coins in mine)
         assert all(0 <= coins <= amount for amount, coins in mine)
-        spendable = self.spendable((party.player_id, *unit))
-        if spendable is None:
+        if means is None:
             assert pays == owed
             return
-        held = sum(
-            self.holds[hold_id].remaining
-            for hold_id in party.hold_ids
-            if self.holds[hold_id].money[1:] == unit
-        )
         comes_in = sum(coins for one, coins in transfers if one.to_party == number)
-        assert pays == min(owed, held + spendable + comes_in)
+        assert pays == min(owed, means + comes_in)
         # A coin for the rounding, and in a circle a part of one for the total that is rounded too.
         assert all(abs(coins * owed - pays * amount) < 2 * owed for amount, coins in mine)

@@ -107,7 +107,7 @@ def execute_and_commit(db: sqlite3.Connection, statement: str) -> None:
         (["DELETE FROM players"], "wallets are never deleted"),
         (["DELETE FROM holds"], "holds are never deleted"),
         (["UPDATE holds SET state = 'open', changed_by = (SELECT MAX(id) FROM operations)"
-          " WHERE player_id = 'cao'"], "over is never changed"),
+          " WHERE player_id = 'cao'"], "only what it gave back"),
         (["UPDATE holds SET state = 'released', changed_by = (SELECT MAX(id) FROM operations)"
           " WHERE player_id = 'dan'"], "over is empty"),
         (["UPDATE holds SET table_id = 't' WHERE player_id = 'dan'"], "by the last operation"),

@@ -208,6 +208,21 @@ async def test_a_repeat_with_another_body_names_what_differs(store: Store) -> No
     assert await has(store, "bo") == (0, 0)
 
 
+async def test_what_could_not_be_done_now_is_still_answered_as_it_was_done(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    async with open_store(tmp_path) as store:
+        await open_four(store, 100)
+        first = await store.withdraw(withdraw("r", "amy", 100))
+        held = await hold_one(store, "h", "bo", 100)
+        assert await store.withdraw(withdraw("r", "amy", 100)) == Done(first.answer, replayed=True)
+    async with open_store(tmp_path) as store:
+        await store.deposit(deposit("d", "cao", 1))
+        await refused(store.withdraw(withdraw("other", "amy", 100)), InsufficientBalance)
+        assert await store.withdraw(withdraw("r", "amy", 100)) == Done(first.answer, replayed=True)
+        assert await hold_one(store, "h", "bo", 100) == held
+
+
 async def test_each_verb_has_request_ids_of_its_own(store: Store) -> None:
     await store.deposit(deposit("r", "amy", 100))
     assert not (await store.withdraw(withdraw("r", "amy", 100))).replayed

@@ -273,9 +273,20 @@ async def test_hold_only_does_not_let_off_whose_hold_is_over(timed: Store, clock
     command = settle("t/1", silver(1, 0, 250), holds={"bo": [hold.hold_id]})
     assert paid(await timed.settle(replace(command, hold_only=True))) == [100]
     assert await has(timed, "bo") == (900, 0)
-    await timed.withdraw(withdraw("w", "bo", 850))
+    # Once, not at every hand.
     again = replace(command, key="t/2", hold_only=True)
-    assert paid(await timed.settle(again)) == [50]
+    assert paid(await timed.settle(again)) == [0]
+    assert (await one(timed, hold.hold_id)).given_back == 0
+
+
+async def test_what_a_hold_gave_back_may_be_gone(timed: Store, clock: Clock) -> None:
+    hold = await placed(timed, "bo", 100, lifetime_seconds=60)
+    clock.pass_seconds(61)
+    await tend(timed)  # type: ignore[arg-type]
+    await timed.withdraw(withdraw("w", "bo", 970))
+    command = settle("t/1", silver(1, 0, 250), holds={"bo": [hold.hold_id]})
+    assert paid(await timed.settle(replace(command, hold_only=True))) == [30]
+    assert (await one(timed, hold.hold_id)).given_back == 70
 
 
 async def test_fees_are_paid_to_the_house_before_the_hand(timed: Store) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from fangcheng_kit.errors import ServiceError
@@ -30,11 +31,24 @@ class Kept(Protocol):
         """Add links for operations that have none; how many."""
 
 
-async def keep(store: Kept, pause_seconds: float = PAUSE_SECONDS) -> None:
-    """Go on until cancelled. What fails is tried again."""
-    while True:
-        await tend(store)
-        await asyncio.sleep(pause_seconds)
+@asynccontextmanager
+async def kept(store: Kept, pause_seconds: float = PAUSE_SECONDS) -> AsyncIterator[None]:
+    """Tend to a storage now and then, until the block ends. What fails is tried again."""
+    ended = asyncio.Event()
+
+    async def keep() -> None:
+        while not ended.is_set():
+            await tend(store)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), pause_seconds)
+
+    keeping = asyncio.create_task(keep())
+    try:
+        yield
+    finally:
+        # Not cancelled: it may be in the middle of a transaction.
+        ended.set()
+        await asyncio.wait([keeping])
 
 
 async def tend(store: Kept) -> None:

@@ -167,7 +167,8 @@ class Hold:
     expires_at_us: int | None = None
     """When its time is over, by the wallet's clock; ``None``: never."""
     given_back: int = 0
-    """What was left when it was released or expired."""
+    """What was left when it was released or expired, less what hands that go by holds only have
+    taken of it since."""
 
     @property
     def released(self) -> bool:

@@ -32,7 +32,7 @@ from fangcheng_wallet.boards import Board, Boards, board_key
 from fangcheng_wallet.chain import START, Link, LinkedOperation, extend, verify
 from fangcheng_wallet.desk import DAY_SECONDS, check_unit
 from fangcheng_wallet.errors import WalletUnavailable
-from fangcheng_wallet.keeper import keep
+from fangcheng_wallet.keeper import kept
 from fangcheng_wallet.ledger import (
     DEFAULT_CURRENCIES,
     AccountKey,
@@ -113,12 +113,10 @@ async def open_postgres(
     store = PostgresStore(
         Writer(connect, readers, terms, clock, on_commit), readers, most_items, terms, clock
     )
-    keeping = asyncio.create_task(keep(store))
     try:
-        yield store
+        async with kept(store):
+            yield store
     finally:
-        keeping.cancel()
-        await asyncio.wait([keeping])
         await asyncio.shield(store.close())
 
 
@@ -271,15 +269,21 @@ class PostgresStore(Verbs):
         await self._readers.close()
 
     async def _read(self, read: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-        try:
-            async with (
-                self._readers.acquire() as db,
-                db.transaction(isolation="repeatable_read", readonly=True),
-            ):
-                return await read(db)
-        except (asyncpg.PostgresError, *GONE) as error:
-            _log.error("the ledger cannot be read: %s", error)
-            raise WalletUnavailable from error
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                async with (
+                    self._readers.acquire() as db,
+                    db.transaction(isolation="repeatable_read", readonly=True),
+                ):
+                    return await read(db)
+            except (asyncpg.PostgresError, *GONE) as error:
+                # Every connection of the pool may be one that was lost meanwhile.
+                if isinstance(error, GONE) and tries <= _READERS:
+                    continue
+                _log.error("the ledger cannot be read: %s", error)
+                raise WalletUnavailable from error
 
 
 async def _prepare(connect: Callable[[], Awaitable[asyncpg.Connection]], terms: Terms) -> None:

@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import asyncpg
@@ -117,8 +118,10 @@ class _Memory:
         """Make room; whether it may still be used."""
         ledger = self.ledger
         if len(ledger.operations) > _MOST_KEYS:
-            # A key that is forgotten and comes again is found by the database.
-            ledger.operations.clear()
+            # A key that is forgotten and comes again is found by the database. The last ones may
+            # not be there yet.
+            for key in list(islice(ledger.operations, _MOST_KEYS // 2)):
+                del ledger.operations[key]
         return len(ledger.accounts) + len(ledger.players) + len(ledger.holds) < _MOST_KNOWN
 
 
@@ -231,7 +234,7 @@ class Writer:
         time_us = max(before.time_us, self._clock())
         batch = decide_all(commands, memory.ledger, before, self._terms, time_us)
         memory.head = batch.head
-        if not _is_one_statement(batch.steps):
+        if not _is_one_statement(batch.steps) or await self._was_done(memory, commands, batch):
             self._memory = None
             return None
         rows = Rows(memory.numbers, self._terms, memory.last_account)
@@ -257,6 +260,29 @@ class Writer:
         if keys:
             async with self._readers.acquire() as db:
                 await _read_accounts(db, memory, keys)
+
+    async def _was_done(
+        self, memory: _Memory, commands: Sequence[Command[Any]], batch: Batch
+    ) -> bool:
+        """Whether something that is refused now was done before under its key.
+
+        What is done again meets its key when it is written; what is refused would never.
+        """
+        names = Names()
+        for command, outcome in zip(commands, batch.outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                names.add(command)
+        names.operations -= memory.ledger.operations.keys()
+        if not names.operations:
+            return False
+        kept = Ledger()
+        try:
+            async with self._readers.acquire() as db:
+                await _read_names(db, kept, Names(operations=names.operations))
+        except (asyncpg.PostgresError, *GONE) as error:
+            _log.warning("nothing can be read ahead: %s", error)
+            return True
+        return bool(kept.operations)
 
     async def _write_prepared(self, prepared: _Prepared) -> bool:
         """Write what was prepared; whether that could be done. If not, it surely was not done,

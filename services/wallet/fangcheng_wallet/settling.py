@@ -73,6 +73,24 @@ class _Purses:
             available = min(available, sum(over))
         return available + self.held(party, unit)
 
+    def used(self, units: Iterable[Unit]) -> Iterator[Hold]:
+        """The holds that the settlement has changed, as they are now."""
+        for party, holds in enumerate(self.holds):
+            for unit in units:
+                # What a hold that is over lets be taken, it lets be taken once.
+                taken = 0
+                if self._hold_only and self._desk.has_floor(unit[0]):
+                    key = self._accounts[party, unit]
+                    taken = self._desk.view.account(key).balance - self._desk.account(key).balance
+                for hold in holds:
+                    if (hold.currency, hold.book) != unit:
+                        continue
+                    left = self._desk.account(hold.account).balance
+                    again = hold.given_back - max(0, min(taken, hold.given_back))
+                    taken -= hold.given_back - again
+                    if (left, again) != (hold.remaining, hold.given_back):
+                        yield replace(hold, remaining=left, given_back=again)
+
     def take_in(self, party: int | None, unit: Unit, coins: int, reason: str, where: str) -> None:
         """Pay a party, or the house."""
         self._desk.post(self._accounts[party, unit], coins, reason, self._key, where=where)
@@ -126,16 +144,8 @@ def settle(desk: Desk, command: Settle) -> Decision[Settled]:
             for number in parties
         ]
     )
-    used = tuple(
-        [
-            replace(hold, remaining=left)
-            for held in purses.holds
-            for hold in held
-            if (left := desk.account(hold.account).balance) != hold.remaining
-        ]
-    )
     settled = Settled(tuple(paid), balances, desk.time_us, tuple(fees_paid))
-    return Decision(tuple(desk.postings), settled, used)
+    return Decision(tuple(desk.postings), settled, tuple(purses.used(units)))
 
 
 def _sums(

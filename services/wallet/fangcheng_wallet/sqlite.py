@@ -27,7 +27,7 @@ from fangcheng_wallet.boards import Board, Boards, board_key
 from fangcheng_wallet.chain import Link, extend, verify
 from fangcheng_wallet.desk import DAY_SECONDS, check_unit
 from fangcheng_wallet.errors import WalletUnavailable
-from fangcheng_wallet.keeper import keep
+from fangcheng_wallet.keeper import kept
 from fangcheng_wallet.ledger import (
     DEFAULT_CURRENCIES,
     Balance,
@@ -76,12 +76,10 @@ async def open_sqlite(
         writer.shutdown(wait=False)
         raise
     store = SqliteStore(path, journal, writer, most_items, terms, clock)
-    keeping = asyncio.create_task(keep(store))
     try:
-        yield store
+        async with kept(store):
+            yield store
     finally:
-        keeping.cancel()
-        await asyncio.wait([keeping])
         await asyncio.shield(store.close())
 
 

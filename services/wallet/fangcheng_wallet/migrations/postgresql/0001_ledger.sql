@@ -113,33 +113,38 @@ DECLARE
     changed bigint;
     wanted bigint;
 BEGIN
-    IF EXISTS (
-        SELECT FROM (
-            SELECT
-                version - lag(version) OVER w AS step,
-                balance_after - amount - lag(balance_after) OVER w AS gap
-            FROM fresh WINDOW w AS (PARTITION BY account ORDER BY id)
-        ) AS one
-        WHERE step <> 1 OR gap <> 0
-    ) THEN
-        RAISE EXCEPTION 'a posting must continue its account' USING ERRCODE = 'check_violation';
-    END IF;
-    WITH run AS (
+    -- The new postings of each account make a run, which is sorted once.
+    WITH one AS (
         SELECT
             account,
-            min(version) AS first_version,
-            max(version) AS last_version,
+            version,
+            balance_after,
+            first_value(version) OVER run AS first_version,
+            first_value(balance_after - amount) OVER run AS before,
+            version - lag(version, 1, version - 1) OVER run <> 1
+                OR balance_after - amount
+                    <> lag(balance_after, 1, balance_after - amount) OVER run AS broken,
+            lead(version) OVER run IS NULL AS is_last
+        FROM fresh WINDOW run AS (PARTITION BY account ORDER BY id)
+    ),
+    whole AS (
+        SELECT
+            account,
+            max(version) FILTER (WHERE is_last) AS version,
+            max(balance_after) FILTER (WHERE is_last) AS balance,
+            min(first_version) AS first_version,
+            min(before) AS before,
             min(balance_after) AS least,
-            sum(amount)::bigint AS change,
-            (array_agg(balance_after ORDER BY id DESC))[1] AS balance
-        FROM fresh GROUP BY account
+            bool_or(broken) AS broken
+        FROM one GROUP BY account
     )
-    UPDATE accounts SET balance = run.balance, version = run.last_version
-    FROM run
-    WHERE accounts.id = run.account
-        AND accounts.version = run.first_version - 1
-        AND accounts.balance = run.balance - run.change
-        AND run.least >= accounts.floor;
+    UPDATE accounts SET balance = whole.balance, version = whole.version
+    FROM whole
+    WHERE accounts.id = whole.account
+        AND NOT whole.broken
+        AND accounts.version = whole.first_version - 1
+        AND accounts.balance = whole.before
+        AND whole.least >= accounts.floor;
     GET DIAGNOSTICS changed = ROW_COUNT;
     SELECT count(DISTINCT account) INTO wanted FROM fresh;
     IF changed <> wanted THEN
@@ -153,10 +158,19 @@ BEGIN
         RAISE EXCEPTION 'an operation must add up to zero' USING ERRCODE = 'check_violation';
     END IF;
     IF EXISTS (
-        SELECT FROM fresh LEFT JOIN operations ON operations.id = fresh.operation
+        SELECT FROM (
+            SELECT
+                operation,
+                min(id) AS first,
+                max(id) AS last,
+                min(time_us) AS earliest,
+                max(time_us) AS latest
+            FROM fresh GROUP BY operation
+        ) AS one
+        LEFT JOIN operations ON operations.id = one.operation
         WHERE operations.id IS NULL
-            OR fresh.id NOT BETWEEN first_posting AND last_posting
-            OR fresh.time_us <> operations.time_us
+            OR one.first < first_posting OR one.last > last_posting
+            OR one.earliest <> time_us OR one.latest <> time_us
     ) THEN
         RAISE EXCEPTION 'a posting lies in its operation, and has its time'
             USING ERRCODE = 'check_violation';
@@ -251,8 +265,12 @@ FOR EACH ROW EXECUTE FUNCTION holds_place();
 
 CREATE FUNCTION holds_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.state <> 'open' THEN
-        RAISE EXCEPTION 'a hold that is over is never changed' USING ERRCODE = 'check_violation';
+    IF OLD.state <> 'open' AND (
+        NEW.state <> OLD.state OR NEW.amount <> OLD.amount OR NEW.table_id <> OLD.table_id
+        OR NEW.expires_at_us IS DISTINCT FROM OLD.expires_at_us OR NEW.given_back > OLD.given_back
+    ) THEN
+        RAISE EXCEPTION 'of a hold that is over, only what it gave back is used up'
+            USING ERRCODE = 'check_violation';
     END IF;
     IF NEW.changed_by <= OLD.changed_by
         OR NEW.hold_id <> OLD.hold_id OR NEW.account <> OLD.account

@@ -152,7 +152,11 @@ CREATE TRIGGER holds_place BEFORE INSERT ON holds BEGIN
 END;
 
 CREATE TRIGGER holds_change BEFORE UPDATE ON holds BEGIN
-    SELECT RAISE(ABORT, 'a hold that is over is never changed') WHERE OLD.state <> 'open';
+    SELECT RAISE(ABORT, 'of a hold that is over, only what it gave back is used up')
+    WHERE OLD.state <> 'open' AND (
+        NEW.state <> OLD.state OR NEW.amount <> OLD.amount OR NEW.table_id <> OLD.table_id
+        OR NEW.expires_at_us IS NOT OLD.expires_at_us OR NEW.given_back > OLD.given_back
+    );
     SELECT RAISE(ABORT, 'a hold keeps its owner and its table, and is changed by the last operation')
     WHERE NEW.changed_by IS NOT (SELECT MAX(id) FROM operations)
         OR NEW.hold_id <> OLD.hold_id OR NEW.account <> OLD.account

@@ -1,0 +1,153 @@
+"""The postings of a month that is over, moved out of a PostgreSQL ledger into a file.
+
+What stays is how every account stood at the end of the month, and the head of the chain: the audit
+and the chain go on from there. Operations stay too, so a key is good for one body for ever. The
+file is gzipped JSON, a line for each posting between a line about the month and one with the
+closing balances.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+
+from fangcheng_wallet.postgres_reads import archived
+from fangcheng_wallet.postgres_writer import month_of
+
+_FORM = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
+_AT_ONCE = 5_000
+
+_POSTINGS = """
+SELECT postings.id, kind, owner, currency, book, postings.version, operation, amount,
+    balance_after, reason, reference, memo, time_us
+FROM postings JOIN accounts ON accounts.id = account
+WHERE postings.id > $1 AND postings.id <= $2 ORDER BY postings.id LIMIT $3
+"""
+
+_CLOSING = """
+SELECT accounts.id, last.version, last.balance_after FROM accounts
+JOIN LATERAL (
+    SELECT version, balance_after FROM postings
+    WHERE account = accounts.id AND postings.id <= $1 ORDER BY postings.id DESC LIMIT 1
+) AS last ON true
+"""
+
+
+class ArchiveFailed(Exception):
+    """A month was not archived; nothing has changed, and no file is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A month that was archived."""
+
+    month: str
+    postings: int
+    last_operation: int
+    last_posting: int
+    head: str
+    """Of the chain, after the last operation of the month, in hex."""
+
+
+async def archive(database: str, month: str, target: Path) -> Archive:
+    """Move the postings of a month (``2026-01``, UTC) to a file that is not there yet.
+
+    The months before must have been archived, the month must be over, and the chain must have come
+    to its end. Raises ``ArchiveFailed``.
+    """
+    form = _FORM.fullmatch(month)
+    if form is None or not 1 <= int(form[2]) <= 12:
+        raise ArchiveFailed(f"{month} is no month, such as 2026-01")
+    fresh = target.with_name(target.name + ".part")
+    if await asyncio.to_thread(target.exists):
+        raise ArchiveFailed(f"{target} is there already")
+    try:
+        db = await asyncpg.connect(database)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+        raise ArchiveFailed(f"the database cannot be used: {error}") from None
+    try:
+        async with db.transaction():
+            # Nobody writes until the month is gone.
+            await db.execute("SELECT FROM head FOR UPDATE")
+            done, closing, until_us = await _close(db, month, int(form[1]), int(form[2]))
+            await _write(db, fresh, done, closing)
+            await db.execute(
+                "INSERT INTO archives VALUES ($1, $2, $3, $4, $5, $6::jsonb)",
+                *(month, until_us, done.last_operation, done.last_posting),
+                *(bytes.fromhex(done.head), json.dumps(closing)),
+            )
+            table = f"postings_{month.replace('-', '_')}"
+            await db.execute(f"ALTER TABLE postings DETACH PARTITION {table}")
+            await db.execute(f"DROP TABLE {table}")
+            # The file first: a month may be in both places, never in none.
+            await asyncio.to_thread(_keep, fresh, target)
+    except (asyncpg.PostgresError, OSError) as error:
+        raise ArchiveFailed(str(error)) from error
+    finally:
+        fresh.unlink(missing_ok=True)
+        await db.close()
+    return done
+
+
+async def _close(
+    db: asyncpg.Connection, month: str, year: int, number: int
+) -> tuple[Archive, list[list[int]], int]:
+    """What a month comes to; the closing balances, and the first moment after it."""
+    middle = datetime(year, number, 15, tzinfo=UTC)
+    name, first_us, until_us = month_of(int(middle.timestamp()) * 1_000_000)
+    if await db.fetchval("SELECT time_us FROM head") < until_us:
+        raise ArchiveFailed(f"{month} is not over, or nothing was written since")
+    if await db.fetchval("SELECT to_regclass($1)", f"postings_{name}") is None:
+        raise ArchiveFailed(f"there is nothing of {month}")
+    if await db.fetchval("SELECT EXISTS (SELECT FROM postings WHERE time_us < $1)", first_us):
+        raise ArchiveFailed(f"the months before {month} come first")
+    last_operation, last_posting = await db.fetchrow(
+        "SELECT id, last_posting FROM operations WHERE time_us < $1 ORDER BY id DESC LIMIT 1",
+        until_us,
+    )
+    head = await db.fetchval("SELECT head FROM links WHERE operation = $1", last_operation)
+    if head is None:
+        raise ArchiveFailed(f"the chain has not come to the end of {month} yet")
+    before = await archived(db)
+    closing: dict[int, list[int]] = {}
+    if before is not None:
+        text = await db.fetchval("SELECT closing FROM archives ORDER BY until_us DESC LIMIT 1")
+        closing = {row[0]: row for row in json.loads(text)}
+    closing |= {row[0]: list(row) for row in await db.fetch(_CLOSING, last_posting)}
+    count = await db.fetchval(f"SELECT count(*) FROM postings_{name}")  # noqa: S608  # digits
+    done = Archive(month, count, last_operation, last_posting, head.hex())
+    return done, sorted(closing.values()), until_us
+
+
+async def _write(
+    db: asyncpg.Connection, fresh: Path, done: Archive, closing: Iterable[list[int]]
+) -> None:
+    with gzip.open(fresh, "wt", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(done)) + "\n")
+        after = 0
+        # No cursor: the table could not be dropped beside it.
+        while rows := await db.fetch(_POSTINGS, after, done.last_posting, _AT_ONCE):
+            file.writelines(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+            after = rows[-1]["id"]
+        file.write(json.dumps({"closing": list(closing)}) + "\n")
+
+
+def _keep(fresh: Path, target: Path) -> None:
+    """Give a file its name once all of it is on disk."""
+    with fresh.open("rb") as file:
+        os.fsync(file.fileno())
+    fresh.replace(target)
+    folder = os.open(target.absolute().parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
