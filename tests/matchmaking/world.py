@@ -305,18 +305,6 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
 
         return await self.handle("ListTables", do)
 
-    async def _never(self, request: Any, context: Any) -> Any:
-        raise Unavailable("NOT_HERE", "matchmaking does not call this")
-
-    Attend = AttendMany = Act = Watch = LeaveTable = GetHandRecord = _never
-
-
-for _service in (settlement_pb2, wallet_pb2):
-    for _named in _service.DESCRIPTOR.services_by_name.values():
-        for _method in _named.methods:
-            if _method.name not in vars(FakeWallet):
-                setattr(FakeWallet, _method.name, FakeTables._never)
-
 
 class FakeEvaluators(_Faulty, evaluation_pb2_grpc.EvaluationServiceServicer):
     """Evaluators that list rule sets."""
@@ -331,7 +319,22 @@ class FakeEvaluators(_Faulty, evaluation_pb2_grpc.EvaluationServiceServicer):
             lambda: evaluation_pb2.ListRuleSetsResponse(rule_sets=self.rule_sets),
         )
 
-    Analyze = Score = AnalyzeBatch = ScoreBatch = FakeTables._never
+
+async def _never(self: object, request: Any, context: Any) -> Any:
+    raise Unavailable("NOT_HERE", "matchmaking does not call this")
+
+
+# A server has to have every call of its contract, also those that are added to it.
+for _fake, _contract in (
+    (FakeTables, table_pb2),
+    (FakeEvaluators, evaluation_pb2),
+    (FakeWallet, wallet_pb2),
+    (FakeWallet, settlement_pb2),
+):
+    for _service in _contract.DESCRIPTOR.services_by_name.values():
+        for _method in _service.methods:
+            if _method.name not in vars(_fake):
+                setattr(_fake, _method.name, _never)
 
 
 class World:
