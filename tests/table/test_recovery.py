@@ -91,6 +91,9 @@ class NearWallet:
     async def release(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
         self.released.append(holds)
 
+    async def keep(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
+        """Holds of this wallet do not expire."""
+
 
 class Stage:
     """A live table without a server."""
