@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import MahjongGB  # type: ignore[import-not-found]  # only the benchmark's own environment has it
@@ -104,7 +105,8 @@ def won_hands(chance: np.random.Generator, rules: RuleSet, most_melds: int) -> p
         results = packed.evaluate(rules, records, packed.SCORE)
         if results["status"].any():
             raise AssertionError("a made hand is not in order")
-        return records[results["win"] == 1]
+        won: packed.Records = records[results["win"] == 1]
+        return won
 
     return distinct(make)
 
@@ -117,7 +119,9 @@ def ready_hands(chance: np.random.Generator, rules: RuleSet) -> packed.Records:
         counts = concealed_of(records)
         counts[np.arange(len(counts)), records["won"].astype(np.int64) - 1] -= 1
         thirteen = records_of(counts)
-        return thirteen[packed.evaluate(rules, thirteen, packed.WAITS)["waits"] > 0]
+        found = packed.evaluate(rules, thirteen, packed.WAITS)["waits"]
+        ready: packed.Records = thirteen[found > 0]
+        return ready
 
     return distinct(make)
 
@@ -314,9 +318,7 @@ def shanten(lines: Lines, chance: np.random.Generator) -> None:
     for what, most_melds in (("random 14 tiles", 0), ("random hands with 0 to 4 melds", 4)):
         hands = random_hands(chance, most_melds)
         out: packed.Records = np.empty(len(hands), packed.RESULT)
-        ours = median_rate(
-            lambda h=hands, o=out: packed.evaluate(kele, h, packed.SHANTEN, o), len(hands)
-        )
+        ours = median_rate(partial(packed.evaluate, kele, hands, packed.SHANTEN, out), len(hands))
         counts = concealed_of(hands).tolist()
         tiles = [each_tile(kinds_of(own), {}) for own in counts]
         group = "Shanten"
