@@ -174,7 +174,8 @@ def check(rule_set: RuleSet, hands: Records) -> npt.NDArray[np.uint8]:
 def evaluate(
     rule_set: RuleSet, hands: Records, ask: int = EVERYTHING, out: Records | None = None
 ) -> Records:
-    """What each hand is; written to `out` where it is given, a contiguous array of `RESULT`.
+    """What each hand is; written to `out` where it is given, a contiguous array of `RESULT` that
+    begins at a multiple of eight bytes, as those that NumPy makes do.
 
     Nothing is read of a record that is not in order but that it is not.
     """
@@ -206,8 +207,10 @@ def _as_words(hands: Records, layout: np.dtype[np.void]) -> npt.NDArray[np.int64
     """Records as the kernels read them, copied only where they lie at an odd place."""
     if hands.dtype != layout:
         raise TypeError(f"records of another layout: {hands.dtype}")
-    words: npt.NDArray[np.int64] = read_only_words(np.require(hands, requirements=("C", "A")))
-    return words
+    words = np.ascontiguousarray(hands).view(np.int64)
+    # Of words, not of records: these have no alignment, and may begin anywhere.
+    found: npt.NDArray[np.int64] = read_only_words(np.require(words, requirements="A"))
+    return found
 
 
 @cache
