@@ -11,6 +11,7 @@ from fangcheng_rules import packed
 from fangcheng_rules.analysis import analyze, winning_readings
 from fangcheng_rules.errors import IllegalWin
 from fangcheng_rules.hand import Hand
+from fangcheng_rules.kernels import speed
 from fangcheng_rules.kernels.bound import bind
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.moments import Moment
@@ -238,11 +239,13 @@ def test_only_what_is_asked_for_is_found() -> None:
 def test_bytes_are_taken_wherever_they_lie() -> None:
     records = random_records(random.Random(6), KELE, 50)
     expected = packed.evaluate(KELE, records)
+    compiled = speed.compiled_here()
     odd = b"x" + records.tobytes()
     out = np.empty(50, packed.RESULT)
     found = packed.evaluate(KELE, np.frombuffer(odd, packed.HAND, offset=1), out=out)
     assert found is out
     assert np.array_equal(found, expected)
+    assert speed.compiled_here() == compiled  # not once more, for bytes of another kind
     assert len(packed.evaluate(KELE, records[:0])) == 0
     with pytest.raises(TypeError, match="another layout"):
         packed.evaluate(KELE, np.zeros(3, np.int64))

@@ -53,12 +53,11 @@ from .kernels.bound import Counting, bind, read_only_words
 from .kernels.records import (
     ANY_HAND,
     CANNOT_BE,
-    HAND_WORDS,
     NEEDS_KONG,
     NO_MELD,
     NO_MELD_BUT_WHIRLWIND,
-    RESULT_WORDS,
 )
+from .kernels.records import NOT_ASKED as NOT_ASKED
 from .melds import MeldKind
 from .moments import Moment
 from .tiles import DRAGONS
@@ -104,9 +103,6 @@ SHANTEN: Final = 4
 LEGAL_SHANTEN: Final = 8
 """... for `shanten`."""
 EVERYTHING: Final = SCORE | WAITS | SHANTEN | LEGAL_SHANTEN
-
-NOT_ASKED: Final = 127
-"""A shanten that was not asked for."""
 
 STATUSES: Final = (
     ("", "in order"),
@@ -171,55 +167,50 @@ def pack(hands: list[Hand]) -> Records:
 
 def check(rule_set: RuleSet, hands: Records) -> npt.NDArray[np.uint8]:
     """The status of each record."""
-    return np.maximum(-_sizes(rule_set, _as_words(hands, HAND)), 0).astype(np.uint8)
+    found: npt.NDArray[np.uint8] = evaluate(rule_set, hands, 0)["status"]
+    return found
 
 
 def evaluate(
     rule_set: RuleSet, hands: Records, ask: int = EVERYTHING, out: Records | None = None
 ) -> Records:
-    """What each hand is; written to `out` where it is given, a contiguous array of `RESULT`.
+    """What each hand is; written to `out` where it is given, a contiguous array of `RESULT` that
+    begins at a multiple of eight bytes, as those that NumPy makes do.
 
     Nothing is read of a record that is not in order but that it is not.
     """
     results: Records = np.empty(len(hands), RESULT) if out is None else out
-    words = _as_words(hands, HAND)
-    found = results.view(np.int64)
-    kernels = bind(rule_set.hot)
-    sizes = _sizes(rule_set, words)
-    found[:] = 0
-    found[::RESULT_WORDS] = np.where(sizes > 0, _NOTHING_ASKED, -sizes)
+    words, found = _as_words(hands, HAND), results.view(np.int64)
+    kernels, limits = bind(rule_set.hot), _limits(rule_set)
+    sizes = np.zeros(len(hands), np.int64)
+    needs = rule_set.hot.needs
+    by_shape = ask & SHANTEN or (ask & LEGAL_SHANTEN and not needs)
+    # The first of these checks the records.
     if ask & SCORE:
-        kernels.score_many(words, sizes, _counting(rule_set), found)
+        kernels.score_many(words, limits, sizes, _counting(rule_set), found)
+    if by_shape:
+        kernels.shanten_of_many(words, limits, sizes, found)
+    if not ask & SCORE and not by_shape:
+        kernels.check_many(words, limits, sizes, found)
     if ask & WAITS:
         kernels.waits_of_many(words, sizes, found)
-    if ask & SHANTEN or (ask & LEGAL_SHANTEN and not rule_set.hot.needs):
-        kernels.shanten_of_many(words, sizes, found)
-    if ask & LEGAL_SHANTEN:
-        if rule_set.hot.needs:
-            kernels.legal_shanten_of_many(words, sizes, found)
-        else:
-            results["shanten"] = results["shape_shanten"]
-            if not ask & SHANTEN:
-                results["shape_shanten"][sizes > 0] = NOT_ASKED
+    if ask & LEGAL_SHANTEN and needs:
+        kernels.legal_shanten_of_many(words, sizes, found)
+    elif ask & LEGAL_SHANTEN:
+        results["shanten"] = results["shape_shanten"]
+        if not ask & SHANTEN:
+            results["shape_shanten"][sizes > 0] = NOT_ASKED
     return results
-
-
-_NOTHING_ASKED: Final = NOT_ASKED << 16 | NOT_ASKED << 24
 
 
 def _as_words(hands: Records, layout: np.dtype[np.void]) -> npt.NDArray[np.int64]:
     """Records as the kernels read them, copied only where they lie at an odd place."""
     if hands.dtype != layout:
         raise TypeError(f"records of another layout: {hands.dtype}")
-    words: npt.NDArray[np.int64] = read_only_words(np.require(hands, requirements=("C", "A")))
-    return words
-
-
-def _sizes(rule_set: RuleSet, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """13 or 14 for each record in order, for others the status, negated."""
-    sizes = np.empty(len(words) // HAND_WORDS, np.int64)
-    bind(rule_set.hot).check_many(words, _limits(rule_set), sizes)
-    return sizes
+    words = np.ascontiguousarray(hands).view(np.int64)
+    # Of words, not of records: these have no alignment, and may begin anywhere.
+    found: npt.NDArray[np.int64] = read_only_words(np.require(words, requirements="A"))
+    return found
 
 
 @cache
@@ -233,6 +224,7 @@ def _limits(rule_set: RuleSet) -> npt.NDArray[np.int64]:
     for first in (0, 18):  # two suits each
         played = [kind - first for kind in rule_set.kinds if first <= kind < first + 18]
         limits.append(sum(1 << (3 * (place % 9) + 32 * (place // 9)) for place in played))
+    limits.append(int(rule_set.whirlwind))
     return np.array(limits)
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..melds import Meld, MeldKind
 from ..tiles import DRAGONS, Kind
 from . import aims, hands, nearness, records, speed, tables, templates
-from .facts import DRAGON_RUN, FLAT, NO_KIND, Hot
+from .facts import FLAT, NO_KIND, Hot
 from .folders import digest_of_functions
 
 NEVER = nearness.NO_WAY - 1
@@ -179,19 +179,23 @@ class Kernels:
         )
         return found, _plain(out)
 
-    def check_many(self, hands: Any, limits: Any, sizes: Any) -> None:
-        """Of each record in `hands`: 13 or 14, or its status, negated (`records.status_of`)."""
-        has_whirlwind = bool(self.hot.shapes & DRAGON_RUN)
-        records.check_many(
-            _laid_down(), _words(hands), has_whirlwind, _words(limits), _words(sizes)
-        )
+    def check_many(self, hands: Any, limits: Any, sizes: Any, out: Any) -> None:
+        """Of each record in `hands`: 13 or 14, or its status, negated (`records.status_of`).
 
-    def score_many(self, hands: Any, sizes: Any, counting: Counting, out: Any) -> None:
-        """Of each record of fourteen tiles: whether it wins, and what counts then."""
+        In `sizes`, which are 0 before; and each result is begun.
+        """
+        records.check_many(_laid_down(), _words(hands), _words(limits), _words(sizes), _words(out))
+
+    def score_many(self, hands: Any, limits: Any, sizes: Any, counting: Counting, out: Any) -> None:
+        """Of each record of fourteen tiles: whether it wins, and what counts then.
+
+        A record is checked first where its size is 0.
+        """
         self._functions["score_many"](
             self._table,
             _laid_down(),
             _words(hands),
+            _words(limits),
             _words(sizes),
             _words(counting.moments),
             _words(counting.shares),
@@ -205,10 +209,16 @@ class Kernels:
             self._table, _laid_down(), _words(hands), _words(sizes), _words(out)
         )
 
-    def shanten_of_many(self, hands: Any, sizes: Any, out: Any) -> None:
-        """Of each record: shanten by shape alone."""
+    def shanten_of_many(self, hands: Any, limits: Any, sizes: Any, out: Any) -> None:
+        """Of each record, checked first where its size is 0: shanten by shape alone."""
         nearness.shanten_of_many(
-            self._table, _laid_down(), _words(hands), _words(sizes), self.hot.shapes, _words(out)
+            self._table,
+            _laid_down(),
+            _words(hands),
+            _words(limits),
+            _words(sizes),
+            self.hot.shapes,
+            _words(out),
         )
 
     def legal_shanten_of_many(self, hands: Any, sizes: Any, out: Any) -> None:
@@ -237,10 +247,10 @@ class Kernels:
         none = np.zeros(0, np.int64)
         read_only = read_only_words(none)
         limits = np.zeros(records.LIMITS, np.int64)
-        self.check_many(read_only, limits, none)
-        self.score_many(read_only, none, Counting(none, none, 0), none)
+        self.check_many(read_only, limits, none, none)
+        self.score_many(read_only, limits, none, Counting(none, none, 0), none)
         self.waits_of_many(read_only, none, none)
-        self.shanten_of_many(read_only, none, none)
+        self.shanten_of_many(read_only, limits, none, none)
         self.legal_shanten_of_many(read_only, none, none)
 
     def item_fan(self, items: int) -> dict[str, int]:

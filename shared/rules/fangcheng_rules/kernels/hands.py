@@ -178,21 +178,13 @@ def moved(table: Words, hand: HandBits, kind: int, by: int, won: int) -> HandBit
         ones ^= bit
         fours &= ~(borrow & ~twos)
         twos ^= borrow
-    m, p, s, z = hand.m, hand.p, hand.s, hand.z
     step = by * table[STEP + kind]
-    if kind < 9:
-        m += step
-    elif kind < 18:
-        p += step
-    elif kind < 27:
-        s += step
-    else:
-        z += step
+    suit = kind // 9
     return HandBits(
-        m,
-        p,
-        s,
-        z,
+        hand.m + (step if suit == 0 else 0),
+        hand.p + (step if suit == 1 else 0),
+        hand.s + (step if suit == 2 else 0),
+        hand.z + (step if suit == 3 else 0),
         hand.laid,
         hand.laid_z,
         ones,
@@ -280,14 +272,9 @@ def standard_reading(table: Words, hand: HandBits, number: int, shapes: int) -> 
     a, b, c, d = table[place_a], table[place_b], table[place_c], table[place_d]
     triplets = (a & 511) | (b & 511) << 9 | (c & 511) << 18 | (d & 511) << 27
     sequences = table[place_a + 1] + (table[place_b + 1] << 21) + (table[place_c + 1] << 42)
-    if a >> 9:
-        pair = (a >> 9) - 1
-    elif b >> 9:
-        pair = (b >> 9) + 8
-    elif c >> 9:
-        pair = (c >> 9) + 17
-    else:
-        pair = (d >> 9) + 26
+    # One suit has the pair, its rank counted from 1; the others have 0.
+    pair = (a >> 9) + (b >> 9) + (c >> 9) + (d >> 9) - 1
+    pair += (9 if b >> 9 else 0) + (18 if c >> 9 else 0) + (27 if d >> 9 else 0)
     runs = hand.runs + table[place_d + 1] if shapes & DRAGON_RUN else 0
     return ReadingBits(STANDARD, pair, hand.triplets | triplets, hand.sequences + sequences, runs)
 

@@ -67,7 +67,7 @@ class _Kept(caching.FunctionCache):
 
 def kept(function: Callable[..., Any], name: str = "") -> Any:
     """The function compiled; its code is kept under this name, by default that of all kernels."""
-    dispatcher = numba.njit(function, nogil=True)
+    dispatcher = numba.njit(function, nogil=True, _nrt=False)  # type: ignore[call-overload]
     folder = code_folder(name or f"kernels-{kernels_digest()}")
     if folder is not None:
         function.__dict__["kept_in"] = folder

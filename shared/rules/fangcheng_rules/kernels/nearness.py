@@ -22,7 +22,7 @@ from .facts import (
     HandBits,
 )
 from .hands import Out, Words, moved, one_more, pack
-from .records import RESULT_WORDS, record
+from .records import FIELDS, HAND_WORDS, RESULT_WORDS, held_in, opened, record
 from .speed import apart, count_bits, entry, inner, lowest_bit
 from .tables import (
     FINAL,
@@ -46,6 +46,10 @@ LAST_TWO: Final = 5
 ONE_CHANGED: Final = 6
 """... a suit with one tile more, with its neighbour."""
 TWO_CHANGED: Final = 7
+
+ORPHANS_FIRST: Final = 0o700000007 << 32 | 0o700000007
+ORPHANS_SECOND: Final = 0o7777777 << 32 | 0o700000007
+"""The fields of terminals and honours, in the words of two suits and of the two others."""
 
 SUIT_KEY: Final = (1 << 21) - 1
 
@@ -144,8 +148,11 @@ def special_distance(ones: int, twos: int, fours: int, shapes: int) -> int:
 
 
 @inner
-def shanten(table: Words, hand: HandBits, shapes: int) -> int:
-    """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape."""
+def shanten(table: Words, hand: HandBits, special: int, shapes: int) -> int:
+    """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape.
+
+    `special` is the distance from a special shape, which is for hands without melds.
+    """
     a = class_of(table, hand.m, hand.laid & SUIT_KEY, hand.melds)
     b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, hand.melds)
     c = class_of(table, hand.s, hand.laid >> 42, hand.melds)
@@ -153,9 +160,25 @@ def shanten(table: Words, hand: HandBits, shapes: int) -> int:
     first = table[MERGE + MERGE_WIDTH * a + b]
     second = table[MERGE + MERGE_WIDTH * c + d]
     nearest = distance(table, first, second, hand.melds)
-    if hand.melds == 0:
-        nearest = min(nearest, special_distance(hand.ones, hand.twos, hand.fours, shapes))
-    return nearest - 1
+    return (min(nearest, special) if hand.melds == 0 else nearest) - 1
+
+
+@inner
+def special_distance_in(hands: Words, i: int, shapes: int) -> int:
+    """`special_distance` of a record without melds, from its fields."""
+    first, second = hands[HAND_WORDS * i], hands[HAND_WORDS * i + 1]
+    nearest = 15
+    if shapes & SEVEN_PAIRS:
+        pairs = count_bits((first >> 1) & FIELDS) + count_bits((second >> 1) & FIELDS)
+        fours = count_bits((first >> 2) & FIELDS) + count_bits((second >> 2) & FIELDS)
+        nearest = 7 - pairs - 2 * fours
+    if shapes & THIRTEEN_ORPHANS:
+        first &= ORPHANS_FIRST
+        second &= ORPHANS_SECOND
+        kinds = count_bits(held_in(first)) + count_bits(held_in(second))
+        more = (first >> 1) | (first >> 2) | (second >> 1) | (second >> 2)
+        nearest = min(nearest, 14 - kinds - (1 if more & FIELDS else 0))
+    return nearest
 
 
 # ---- Under the conditions ----
@@ -453,17 +476,25 @@ def shanten_of(
     hand = pack(table, concealed, melds, NO_KIND, 0, 0, shapes)
     if needs:
         return legal_distance(table, aims, hand, shapes, needs, room) - 1
-    return shanten(table, hand, shapes)
+    special = special_distance(hand.ones, hand.twos, hand.fours, shapes)
+    return shanten(table, hand, special, shapes)
 
 
 @entry
 def shanten_of_many(
-    table: Words, laid_down: Words, hands: Words, sizes: Words, shapes: int, out: Out
+    table: Words,
+    laid_down: Words,
+    hands: Words,
+    limits: Words,
+    sizes: Out,
+    shapes: int,
+    out: Out,
 ) -> None:
-    """Of each record: shanten by shape alone."""
+    """Of each record, checked if it is not yet: shanten by shape alone."""
     for i in range(len(sizes)):
-        if sizes[i] > 0:
-            found = shanten(table, record(table, laid_down, hands, i, shapes), shapes)
+        if opened(laid_down, hands, i, limits, sizes, out) > 0:
+            hand = record(table, laid_down, hands, i, shapes)
+            found = shanten(table, hand, special_distance_in(hands, i, shapes), shapes)
             at = RESULT_WORDS * i
             out[at] = out[at] & ~(255 << 24) | (found & 255) << 24
 

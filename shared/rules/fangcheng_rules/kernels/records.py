@@ -29,6 +29,9 @@ FOURTEEN: Final = 14
 SUIT_BITS: Final = (1 << 27) - 1
 HONOUR_BITS: Final = (1 << 21) - 1
 WORD_BITS: Final = (1 << 32) - 1
+NOT_ASKED: Final = 127
+NOTHING_ASKED: Final = NOT_ASKED << 16 | NOT_ASKED << 24
+"""The first word of a result of which nothing is known."""
 FIELDS: Final = 0o111111111 << 32 | 0o111111111
 """The lowest bit of each rank's field, in the words of two suits."""
 
@@ -46,7 +49,7 @@ FIELDS: Final = 0o111111111 << 32 | 0o111111111
 
 PLAYED: Final = 4 + 256
 """Where the ranks that are played stand behind the limits of options and moments."""
-LIMITS: Final = PLAYED + 2
+LIMITS: Final = PLAYED + 3
 CANNOT_BE, ANY_HAND, NEEDS_KONG, NO_MELD, NO_MELD_BUT_WHIRLWIND = range(5)
 """By moment: whether it can be, and with which melds."""
 
@@ -149,7 +152,7 @@ def record(table: Words, laid_down: Words, hands: Words, i: int, shapes: int) ->
     in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
     twos = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
     in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
-    fours = in_m | in_p << 9 | in_s << 18 | in_z << 27
+    fours = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
     return HandBits(
         row_m,
         row_p,
@@ -214,8 +217,12 @@ def held_in(word: int) -> int:
 
 
 @inner
-def status_of(laid_down: Words, hands: Words, i: int, has_whirlwind: bool, limits: Words) -> int:
-    """13 or 14 for a hand in order, else less than 0: `INVALID_RECORD` and so on, negated."""
+def status_of(laid_down: Words, hands: Words, i: int, limits: Words) -> int:
+    """13 or 14 for a hand in order, else less than 0: `INVALID_RECORD` and so on, negated.
+
+    `limits` are the greatest value of each option, what each moment asks for, which ranks are
+    played, a bit in each field of two suits and of the two others, and how many whirlwinds may be.
+    """
     at = HAND_WORDS * i
     first, second, third, last = hands[at], hands[at + 1], hands[at + 2], hands[at + 3]
     if (third >> 56) & 255 != 0 or (last >> 32) & WORD_BITS != 0:
@@ -237,7 +244,7 @@ def status_of(laid_down: Words, hands: Words, i: int, has_whirlwind: bool, limit
     more_second += added_dragons(added)  # seven of one at the most
     over |= beyond_four(more_second)
     is_gap = (third & WORD_BITS) >> (8 * melds) != 0
-    if facts >> UNKNOWN != 0 or is_gap or runs > (1 if has_whirlwind else 0):
+    if facts >> UNKNOWN != 0 or is_gap or runs > limits[PLAYED + 2]:
         return -INVALID_MELD
     if added >> 6 != 0 or (added != 0 and runs == 0):
         return -INVALID_MELD
@@ -281,14 +288,24 @@ def status_of(laid_down: Words, hands: Words, i: int, has_whirlwind: bool, limit
     return size
 
 
-@entry
-def check_many(
-    laid_down: Words, hands: Words, has_whirlwind: bool, limits: Words, sizes: Out
-) -> None:
-    """Of each record: `status_of`. `limits`: `LIMITS` words.
+@inner
+def opened(laid_down: Words, hands: Words, i: int, limits: Words, sizes: Out, out: Out) -> int:
+    """`status_of` a record, kept in `sizes`, which is 0 before; and its result begun."""
+    size = sizes[i]
+    if size == 0:
+        size = status_of(laid_down, hands, i, limits)
+        sizes[i] = size
+        at = RESULT_WORDS * i
+        out[at] = NOTHING_ASKED if size > 0 else -size
+        out[at + 1] = 0
+        out[at + 2] = 0
+        out[at + 3] = 0
+        out[at + 4] = 0
+    return size
 
-    They are the greatest value of each option, what each moment asks for, and which ranks are
-    played, a bit in each field of two suits, and of the two others.
-    """
+
+@entry
+def check_many(laid_down: Words, hands: Words, limits: Words, sizes: Out, out: Out) -> None:
+    """`opened` of each record, for those that rely on it."""
     for i in range(len(sizes)):
-        sizes[i] = status_of(laid_down, hands, i, has_whirlwind, limits)
+        opened(laid_down, hands, i, limits, sizes, out)

@@ -29,7 +29,16 @@ from .hands import (
     standard_readings,
     worth,
 )
-from .records import FOURTEEN, MOMENT_WORDS, RESULT_WORDS, THIRTEEN, is_open, moment_in, record
+from .records import (
+    FOURTEEN,
+    MOMENT_WORDS,
+    RESULT_WORDS,
+    THIRTEEN,
+    is_open,
+    moment_in,
+    opened,
+    record,
+)
 from .speed import lowest_bit
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -234,19 +243,20 @@ def score_many(
     table: Words,
     laid_down: Words,
     hands: Words,
-    sizes: Words,
+    limits: Words,
+    sizes: Out,
     moments: Words,
     shares: Words,
     flat: int,
     out: Out,
 ) -> None:
-    """Of each record of fourteen tiles: whether it wins, and what counts then.
+    """Of each record of fourteen tiles, checked if it is not yet: if it wins, and what counts then.
 
     `moments` are the rows of `records.MOMENT_WORDS`, `shares` what to add to the counts by two
     items and their fan, `flat` the fan items that stand for a fixed amount.
     """
     for i in range(len(sizes)):
-        if sizes[i] != FOURTEEN:
+        if opened(laid_down, hands, i, limits, sizes, out) != FOURTEEN:
             continue
         hand = record(table, laid_down, hands, i, SHAPES)
         if count_readings(table, hand, SHAPES) == 0:
