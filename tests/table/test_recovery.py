@@ -37,7 +37,17 @@ from fangcheng_table.state import TableState
 from fangcheng_table.store import JournalError, NewTable, Record
 
 from .tables import created, paid, told
-from .world import PLAYERS, World, play_all, request, simple, timeless, until, world
+from .world import (
+    PLAYERS,
+    World,
+    play_all,
+    request,
+    simple,
+    timeless,
+    until,
+    until_attended,
+    world,
+)
 
 SILVER = [wire.Stake(currency="silver", per_unit=10)]
 
@@ -450,6 +460,8 @@ async def test_a_table_takes_its_holds_over_and_again_after_a_restart(service):
     keeping = service.wallet.keeping
     keeping.code = grpc.StatusCode.UNAVAILABLE
     table_id = (await service.stub("operator").CreateTable(message)).table.table_id
+    # A table that nobody attends would close meanwhile.
+    streams = [await until_attended(service, table_id, name) for name in PLAYERS]
     await until(lambda: len(keeping.calls) >= 4)
     keeping.code = None
     calls = len(keeping.calls)
@@ -458,9 +470,11 @@ async def test_a_table_takes_its_holds_over_and_again_after_a_restart(service):
         (table_id, "hold of ann"),
         (table_id, "hold of bob"),
     }
-    await service.restart()
     calls = len(keeping.calls)
+    await service.restart()
     await until(lambda: len(keeping.calls) >= calls + 2)
+    for stream in streams:
+        stream.cancel()
 
 
 async def test_a_wallet_that_hands_nothing_over_is_asked_once(service):
