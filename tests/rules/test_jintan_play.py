@@ -9,8 +9,8 @@ from fangcheng_rules.melds import MeldKind
 from fangcheng_rules.round import Round
 from fangcheng_rules.scoring import Draw, EightFlowers, Win
 from fangcheng_rules.tiles import name
-from tests.rules.test_round import moves, offered, only
-from tests.rules.test_round import setup as any_setup
+from tests.rules.rounds import moves, offered, only
+from tests.rules.rounds import setup as any_setup
 from tests.rules.transcripts import begin
 
 FLOWERS_AWAY = {"at_100": "1f 2f 3f 4f 5f 6f 7f 8f"}

@@ -23,9 +23,9 @@ from fangcheng_rules.round import Round
 from fangcheng_rules.rulesets.baicheng import RULE_SET
 from fangcheng_rules.scoring import Win
 from fangcheng_rules.tiles import from_name
-from tests.rules.test_round import moves, offered, only
-from tests.rules.test_round import scene as any_scene
-from tests.rules.test_round import setup as any_setup
+from tests.rules.rounds import moves, offered, only
+from tests.rules.rounds import scene as any_scene
+from tests.rules.rounds import setup as any_setup
 from tests.rules.transcripts import begin
 
 
