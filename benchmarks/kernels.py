@@ -18,12 +18,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import MahjongGB  # type: ignore[import-not-found]  # only the benchmark's own environment has it
+import MahjongGB
 import numpy as np
 import numpy.typing as npt
 import xiangting
 from measure import ROUNDS, Line, Lines, cores, pin
-from riichienv import _riichienv as riichi  # type: ignore[import-not-found]  # likewise
+from riichienv import _riichienv as riichi
 
 from fangcheng_rules import packed
 from fangcheng_rules.ruleset import RuleSet

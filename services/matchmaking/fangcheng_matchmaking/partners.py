@@ -89,7 +89,7 @@ class Wallet:
             )
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                # A studio's own wallet may serve SettlementService alone; its holds decide then.
+                # The whole of WalletService is missing: holds will tell.
                 return
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 problem = Problem("UNKNOWN_WALLET", "The player has no wallet.")

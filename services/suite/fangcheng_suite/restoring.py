@@ -120,12 +120,12 @@ async def _settled_since(journal_file: Path, since_ms: int) -> list[SettledHand]
 
 
 async def _settle(
-    stub: settlement_pb2_grpc.SettlementServiceStub,
+    stub: settlement_pb2_grpc.SettlementServiceAsyncStub,
     requests: list[settlement_pb2.SettleRequest],
 ) -> list[settlement_pb2.SettleResult]:
     batch = settlement_pb2.SettleBatchRequest(settlements=requests)
     try:
-        answer = await stub.SettleBatch(batch, timeout=_TIMEOUT_SECONDS)  # type: ignore[misc]
+        answer = await stub.SettleBatch(batch, timeout=_TIMEOUT_SECONDS)
     except grpc.aio.AioRpcError as error:
         raise from_call(error, "settling again") from error
     return list(answer.results)

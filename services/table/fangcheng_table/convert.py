@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import cast
+
+from google.protobuf.message import Message
 
 from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
-from fangcheng_rules.actions import Action
-from fangcheng_rules.analysis import Analysis, DiscardChoice, KongChoice, Reading, Wait
+from fangcheng_rules.actions import Action, ActionKind
+from fangcheng_rules.analysis import Analysis, DiscardChoice, KongChoice, Reading, Shape, Wait
 from fangcheng_rules.errors import InvalidTile
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.melds import Meld, MeldKind
@@ -24,6 +27,7 @@ from fangcheng_rules.scoring import (
     LoserScore,
     Score,
     Transfer,
+    TransferReason,
     Win,
     WinnerScore,
 )
@@ -253,7 +257,8 @@ def action_from_wire(action: wire.Action) -> Action | None:
         return None
     try:
         return Action(
-            kind=action.kind,  # type: ignore[arg-type]  # an unknown kind equals no offered action
+            # One that nobody knows equals no action that was offered.
+            kind=cast(ActionKind, action.kind),
             tile=from_code(action.tile, "action.tile") if action.tile else None,
             tiles=tuple(from_code(tile, "action.tiles") for tile in action.tiles),
             declare=action.declare,
@@ -423,7 +428,8 @@ def score_from_wire(score: rules.Score) -> Score:
                 source=_seat(transfer, "from_seat"),
                 target=_seat(transfer, "to_seat"),
                 amount=transfer.amount,
-                reason=transfer.reason,  # type: ignore[arg-type]  # the evaluator's word for it
+                # The evaluator's word for it, which is passed on.
+                reason=cast(TransferReason, transfer.reason),
             )
             for transfer in score.transfers
         ),
@@ -441,13 +447,13 @@ def reading_to_wire(reading: Reading) -> rules.Reading:
 def reading_from_wire(reading: rules.Reading) -> Reading:
     """How a hand was read."""
     return Reading(
-        shape=reading.shape,  # type: ignore[arg-type]  # the evaluator's word for it
+        shape=cast(Shape, reading.shape),  # the evaluator's word for it, which is passed on
         sets=tuple(tuple(from_code(tile) for tile in entry.tiles) for entry in reading.sets),
     )
 
 
-def _seat(message: rules.Transfer | wallet.SettlementTransfer, field: str) -> int | None:
-    return getattr(message, field) if message.HasField(field) else None  # type: ignore[arg-type]  # a field of either
+def _seat(message: Message, field: str) -> int | None:
+    return getattr(message, field) if message.HasField(field) else None
 
 
 def _waits(waits: Iterable[evaluation.Wait]) -> tuple[Wait, ...]:

@@ -113,11 +113,12 @@ class ManySeats:
                 continue
             if reader.at_end:
                 self._drop(place)
-                self._say(done=wire.SeatDone(player_id=player_id, table_id=table_id))
+                done = wire.SeatDone(player_id=player_id, table_id=table_id)
+                self._say(wire.AttendManyResponse(done=done))
         return events
 
-    def _say(self, **kind: object) -> None:
-        self._out.append(wire.AttendManyResponse(**kind))  # type: ignore[arg-type]  # one of its messages
+    def _say(self, message: wire.AttendManyResponse) -> None:
+        self._out.append(message)
         self._waiter.wake()
 
     def _problem(self, place: Place, error: ServiceError, decision_id: str = "") -> None:
@@ -125,7 +126,7 @@ class ManySeats:
         problem.problem.reason = error.reason
         problem.problem.message = error.message
         problem.problem.field = error.field or ""
-        self._say(problem=problem)
+        self._say(wire.AttendManyResponse(problem=problem))
 
     # What is asked.
 
@@ -170,9 +171,8 @@ class ManySeats:
         except ServiceError as error:
             self._problem(place, error, decision_id)
             return
-        self._say(
-            acted=wire.SeatActed(player_id=place[0], table_id=place[1], decision_id=decision_id)
-        )
+        acted = wire.SeatActed(player_id=place[0], table_id=place[1], decision_id=decision_id)
+        self._say(wire.AttendManyResponse(acted=acted))
 
     def _acted(self, task: asyncio.Task[None]) -> None:
         self._acts.discard(task)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from fangcheng_rules import events as play
 from fangcheng_rules.round import Round
@@ -125,7 +125,7 @@ class TableState:
         if isinstance(event, play.HandStarted):
             self.hand = Round.replay((event,))
         elif type(event) in PLAY_EVENTS and (hand := self.in_play) is not None:
-            hand.apply(event)  # type: ignore[arg-type]  # its type is one of a hand's
+            hand.apply(cast(play.Event, event))
         self.note(event)
 
     def note(self, event: Event) -> None:

@@ -7,7 +7,7 @@ over what it sees, so that neither a message nor a gap tells of what it does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -208,15 +208,15 @@ class Projector:
         hidden = [wire.SeatTiles(tiles=[0] * len(hand)) for hand in event.hands]
         shown = [wire.SeatTiles(tiles=[code(tile) for tile in hand]) for hand in event.hands]
 
-        def dealt(sees: Callable[[int], bool]) -> wire.TableEvent:
-            hands = [shown[seat] if sees(seat) else hidden[seat] for seat in SEATS]
+        def dealt(seen: Container[int]) -> wire.TableEvent:
+            hands = [shown[seat] if seat in seen else hidden[seat] for seat in SEATS]
             return wire.TableEvent(dealt=wire.Dealt(hands=hands, wall_tiles=self._wall_tiles))
 
         if self._record:
-            yield (RECORD,), dealt(lambda seat: True)
+            yield (RECORD,), dealt(SEATS)
             return
         for viewer in VIEWERS:
-            yield (viewer,), dealt(lambda seat, viewer=viewer: seat == viewer)  # type: ignore[misc]  # its default is an int
+            yield (viewer,), dealt((viewer,))
 
     def _drew(self, event: play.Drew) -> Iterator[Sight]:
         self._wall_tiles -= 1

@@ -186,11 +186,11 @@ class Found:
 
 async def rule_set(channel: grpc.aio.Channel, rule_set_id: str) -> rules_pb2.RuleSet:
     """The description of a rule set, which packing needs; ``KeyError`` where there is none."""
-    stub: Any = evaluation_pb2_grpc.EvaluationServiceStub(channel)
+    stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
     response = await stub.ListRuleSets(evaluation_pb2.ListRuleSetsRequest())
     for found in response.rule_sets:
         if found.id == rule_set_id:
-            return found  # type: ignore[no-any-return]  # the stub is that of sync calls
+            return found
     raise KeyError(rule_set_id)
 
 

@@ -291,6 +291,7 @@ def _request_id(metadata: Collection[tuple[str, Any]]) -> str:
 
 
 async def _no_such_call(_: Any, context: Any) -> None:
+    # What gRPC itself answers for a call that no service has; ours is counted and logged besides.
     _present.get().code = grpc.StatusCode.UNIMPLEMENTED
     await context.abort(grpc.StatusCode.UNIMPLEMENTED, "This server has no such call.")
 
