@@ -107,6 +107,20 @@ async def test_all_violations_are_named_with_their_paths(stub: Stub) -> None:
     assert [violation.field for violation in bad.field_violations] == ["text", "tags[1]"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_text_with_nul_is_refused_with_the_field(stub: Stub, echo: Echo, kind: str) -> None:
+    problem = await refused(call(stub, kind, "a\0b", tags=("c\0",)))
+    assert problem.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert (problem.reason, problem.field) == ("INVALID_REQUEST", "text")
+    assert echo.calls == 0
+    problem = await refused(call(stub, kind, "ab", tags=("c", "c\0")))
+    assert problem.field == "tags[1]"
+
+
+async def test_bytes_may_have_nul(stub: Stub) -> None:
+    assert (await stub.Unary(EchoRequest(text="a", data=b"\0\0"))).text == "a"
+
+
 @pytest.mark.parametrize("kind", ["Unary", "Chat"])
 async def test_an_error_that_is_meant_reaches_the_caller_with_reason_and_metadata(
     stub: Stub, kind: str

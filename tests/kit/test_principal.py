@@ -45,7 +45,9 @@ def test_a_token_names_its_caller(subject: str, expected: Principal) -> None:
     assert caller.subject == subject
 
 
-@pytest.mark.parametrize("subject", ["", "player", "player:", "operator:", "admin:x", "Operator"])
+@pytest.mark.parametrize(
+    "subject", ["", "player", "player:", "operator:", "admin:x", "Operator", "player:\0"]
+)
 def test_a_subject_that_names_nobody_is_refused(subject: str) -> None:
     with pytest.raises(ValueError, match="is none of"):
         mint_token(KEY, subject)
@@ -99,7 +101,7 @@ def test_the_token_does_not_choose_its_algorithm() -> None:
     assert reason(other, TokenVerifier(KEY * 2, leeway_seconds=5)) == "TOKEN_INVALID"
 
 
-@pytest.mark.parametrize("player", ["", "x" * 129])
+@pytest.mark.parametrize("player", ["", "x" * 129, "a\0b"])
 def test_acting_for_nobody_is_refused(player: str) -> None:
     token = mint_token(KEY, "service:gateway", ["act_as"])
     with pytest.raises(ServiceError) as caught:

@@ -61,6 +61,45 @@ async def test_the_currencies_are_told_as_they_are_configured(wallet: Served) ->
     assert (coins.most, coins.minor_digits) == (1_000, 2)
 
 
+# Texts.
+
+
+@pytest.mark.parametrize(
+    ("call", "request_", "field"),
+    [
+        ("GetBalances", wire.GetBalancesRequest(player_id="amy\0"), "player_id"),
+        ("ListEntries", wire.ListEntriesRequest(player_id="amy", reasons=["win", "\0"]),
+         "reasons[1]"),
+        ("Deposit", deposit("\0", "amy", 1), "request_id"),
+        ("PlaceHolds", place("m", hold("amy", 1), hold("b\0", 1)), "holds[1].player_id"),
+        ("Settle", settle("t/1", pay(1, 0, 5), rules="a\0b"), 'labels["rules"]'),
+        ("GetSettlement", settling.GetSettlementRequest(key="t\0"), "key"),
+    ],
+)  # fmt: skip
+async def test_a_text_with_nul_is_refused_with_its_field(
+    wallet: Served, call: str, request_: Any, field: str
+) -> None:
+    stubs = {
+        "PlaceHolds": wallet.matchmaking.settlement,
+        "Settle": wallet.table.settlement,
+        "GetSettlement": wallet.table.settlement,
+    }
+    stub = stubs.get(call, wallet.operator.wallet)
+    told = await refused(getattr(stub, call)(request_))
+    assert told == ("INVALID_ARGUMENT", "INVALID_REQUEST", field)
+    assert await balances(wallet, "amy") == {"silver": (1_000, 0, 0)}
+
+
+async def test_a_text_with_nul_in_a_batch_is_refused_alone(wallet: Served) -> None:
+    settlements = [settle(key, pay(1, 0, 5)) for key in ("t/1", "t\0", "t/2")]
+    batch = settling.SettleBatchRequest(settlements=settlements)
+    answer = await wallet.table.settlement.SettleBatch(batch)
+    assert [one.WhichOneof("outcome") for one in answer.results] == [
+        "settled", "refused", "settled",
+    ]  # fmt: skip
+    assert (answer.results[1].refused.code, answer.results[1].refused.field) == (3, "key")
+
+
 # Holds.
 
 

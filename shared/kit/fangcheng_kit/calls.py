@@ -209,8 +209,7 @@ class Calls(grpc.aio.ServerInterceptor):
                 "MALFORMED_REQUEST",
                 f"The request is no {method.request_type.DESCRIPTOR.full_name}.",
             ) from None
-        if method.limited:
-            self._limits.check(request)
+        self._limits.check(request, data, limited=method.limited)
         return request
 
     async def _stream(self, answers: Any, context: Any) -> None:

@@ -75,7 +75,7 @@ def parse_subject(subject: str, scopes: Iterable[str] = ()) -> Principal:
     kind, colon, name = subject.partition(":")
     if subject == "operator":
         return Principal("operator", "", frozenset(scopes))
-    if kind in ("player", "service") and colon and name and len(name) <= _MOST_PLAYER_ID:
+    if kind in ("player", "service") and colon and _is_id(name):
         return Principal(cast(Kind, kind), name, frozenset(scopes))
     raise ValueError(f"{subject!r} is none of player:<id>, operator, service:<name>")
 
@@ -162,11 +162,17 @@ class TokenVerifier:
 def _acting(caller: Principal, player_id: str) -> Principal:
     if ACT_AS_SCOPE not in caller.scopes:
         raise PermissionDenied("ACT_AS_NOT_ALLOWED", "The token lacks the scope act_as.")
-    if not player_id or len(player_id) > _MOST_PLAYER_ID:
+    if not _is_id(player_id):
         raise InvalidArgument(
-            "INVALID_ACT_AS", f"fangcheng-act-as: a player id of 1 to {_MOST_PLAYER_ID} characters."
+            "INVALID_ACT_AS",
+            f"fangcheng-act-as: a player id of 1 to {_MOST_PLAYER_ID} characters without NUL.",
         )
     return replace(caller, kind="player", id=player_id, via=caller.subject)
+
+
+def _is_id(name: str) -> bool:
+    """Whether this can be somebody's id: texts of requests have the same limits."""
+    return 1 <= len(name) <= _MOST_PLAYER_ID and "\0" not in name
 
 
 def _decoded(value: Any) -> str:
