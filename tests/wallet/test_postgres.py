@@ -10,9 +10,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from fangcheng_wallet.errors import WalletContended, WalletUnavailable
+from fangcheng_wallet.errors import PlayerFrozen, WalletContended, WalletUnavailable
 from fangcheng_wallet.keeper import tend
-from fangcheng_wallet.ledger import LARGEST, Currency, Done, HoldRequest, PlaceHolds
+from fangcheng_wallet.ledger import LARGEST, Currency, Done, Freeze, HoldRequest, PlaceHolds
 from fangcheng_wallet.migrations import HEAD
 from fangcheng_wallet.postgres import PostgresStore, open_postgres, upgrade
 from fangcheng_wallet.postgres_rows import array
@@ -266,6 +266,47 @@ async def test_a_refusal_is_never_founded_on_what_another_wallet_has_changed(
     for number in range(20):
         await second.deposit(deposit(f"more {number}", "eve", 10))
         assert not (await first.withdraw(withdraw(f"w {number}", "eve", 10))).replayed
+
+
+async def test_a_wallet_that_is_opened_beside_it_makes_no_stale_refusal_good(
+    two: tuple[PostgresStore, PostgresStore],
+) -> None:
+    """A batch that opens a wallet takes no number, which others could have."""
+    first, second = two
+    await first.open_wallet("eve")
+    await first.deposit(deposit("d1", "eve", 5))
+    for number in range(20):
+        await second.deposit(deposit(f"more {number}", "eve", 10))
+        withdrawn, *opened = await together(
+            first.withdraw(withdraw(f"w {number}", "eve", 10)),
+            first.open_wallet(f"new {number}"),  # in the same batch
+            first.open_wallet(f"newer {number}"),
+        )
+        assert isinstance(withdrawn, Done)
+        assert opened == [True, True]
+
+
+async def test_what_is_read_ahead_does_not_undo_what_is_being_written(
+    address: str, db: asyncpg.Connection
+) -> None:
+    """A player is frozen; before that is on disk a batch is decided that has read the database."""
+    async with open_postgres(address, CURRENCIES) as store:
+        await hold_one(store, "h", "bo", 1)
+        async with db.transaction():
+            await db.execute("SELECT FROM head FOR UPDATE")
+            freezing = asyncio.create_task(store.freeze(Freeze("f", "bo", True, "why")))
+            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            while not await db.fetchval(waits):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+            buy_ins = (HoldRequest("bo", "silver", "", 1), HoldRequest("amy", "silver", "", 1))
+            placing = asyncio.create_task(store.place_holds(PlaceHolds("h2", buy_ins)))
+            memory = store._writer._memory
+            assert memory is not None
+            while "amy" not in memory.ledger.players:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        assert (await freezing).answer.frozen
+        with pytest.raises(PlayerFrozen):
+            await placing
 
 
 # Faults.

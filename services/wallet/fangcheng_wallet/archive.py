@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import asyncpg
 
+from fangcheng_wallet.backup import keep
 from fangcheng_wallet.postgres_reads import archived
 from fangcheng_wallet.postgres_writer import month_of
 
@@ -89,7 +89,7 @@ async def archive(database: str, month: str, target: Path) -> Archive:
             await db.execute(f"ALTER TABLE postings DETACH PARTITION {table}")
             await db.execute(f"DROP TABLE {table}")
             # The file first: a month may be in both places, never in none.
-            await asyncio.to_thread(_keep, fresh, target)
+            await asyncio.to_thread(keep, fresh, target)
     except (asyncpg.PostgresError, OSError) as error:
         raise ArchiveFailed(str(error)) from error
     finally:
@@ -139,15 +139,3 @@ async def _write(
             file.writelines(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
             after = rows[-1]["id"]
         file.write(json.dumps({"closing": list(closing)}) + "\n")
-
-
-def _keep(fresh: Path, target: Path) -> None:
-    """Give a file its name once all of it is on disk."""
-    with fresh.open("rb") as file:
-        os.fsync(file.fileno())
-    fresh.replace(target)
-    folder = os.open(target.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -43,7 +43,7 @@ async def backup(database: str, target: Path) -> None:
             await _run("pg_dump", database, "--format=custom", "--no-owner", f"--file={fresh}")
         else:
             await asyncio.to_thread(_copy, Path(database), fresh)
-        await asyncio.to_thread(_keep, fresh, target)
+        await asyncio.to_thread(keep, fresh, target)
     except (OSError, sqlite3.Error) as error:
         raise BackupFailed(str(error)) from error
     finally:
@@ -101,12 +101,12 @@ def _copy_new(source: Path, target: Path) -> None:
     fresh = target.with_name(target.name + ".part")
     try:
         _copy(source, fresh)
-        _keep(fresh, target)
+        keep(fresh, target)
     finally:
         fresh.unlink(missing_ok=True)
 
 
-def _keep(fresh: Path, target: Path) -> None:
+def keep(fresh: Path, target: Path) -> None:
     """Give a file its name once all of it is on disk."""
     with fresh.open("rb") as file:
         os.fsync(file.fileno())

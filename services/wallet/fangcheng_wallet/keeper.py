@@ -38,7 +38,11 @@ async def kept(store: Kept, pause_seconds: float = PAUSE_SECONDS) -> AsyncIterat
 
     async def keep() -> None:
         while not ended.is_set():
-            await tend(store)
+            try:
+                await tend(store)
+            except Exception:
+                # A fault of ours must not end it: holds would never be given back any more.
+                _log.exception("the ledger is not tended to now")
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), pause_seconds)
 

@@ -291,14 +291,15 @@ class Writer:
             return False
         try:
             db = await self._connected()
-            if not prepared.batch.steps:
-                # Nothing to write: all was refused, or answered before. Is that still right?
+            number = prepared.before.operation
+            if prepared.batch.head == prepared.before:
+                # No number is taken, so none can be taken already: is what was refused, or answered
+                # before, still right?
                 number = await db.fetchval("SELECT operation FROM head")
-                if number == prepared.before.operation:
-                    return True
-            else:
-                await self._make_month(db, prepared.batch)
-                await db.execute(WRITE, *prepared.rows.columns(self._clock()))
+            if number == prepared.before.operation:
+                if prepared.batch.steps:
+                    await self._make_month(db, prepared.batch)
+                    await db.execute(WRITE, *prepared.rows.columns(self._clock()))
                 return True
         except asyncpg.UniqueViolationError:
             self._wary = _WARY_BATCHES
@@ -427,11 +428,10 @@ def _is_one_statement(steps: Sequence[Step]) -> bool:
             made.add(hold.hold_id)
         if step.opened is not None:
             made.add(step.opened)
-        if step.changed or step.player:
-            if any(hold.hold_id in made for hold in step.changed):
-                return False
-            if step.player is not None and step.player.player_id in made:
-                return False
+        if any(hold.hold_id in made for hold in step.changed):
+            return False
+        if step.player is not None and step.player.player_id in made:
+            return False
     return True
 
 
@@ -443,13 +443,18 @@ def _statements(steps: Sequence[Step]) -> Iterable[Sequence[Step]]:
 
 
 async def _read_names(db: asyncpg.Connection, ledger: Ledger, names: Names) -> None:
+    owners: set[str] = set()
     if names.holds:
         for row in await db.fetch(
             HOLDS + " WHERE hold_id = ANY($1::text::text[])", array(names.holds)
         ):
-            ledger.holds[row[0]] = hold(row)
+            found = hold(row)
+            ledger.holds[found.hold_id] = found
+            owners.add(found.player_id)
     # Whoever has a hold may be asked to put more into it.
-    players = names.players | {one.player_id for one in ledger.holds.values()}
+    players = names.players | owners
+    # What is known may be newer than what can be read.
+    players -= ledger.players.keys()
     if players:
         for row in await db.fetch(
             PLAYERS + " WHERE player_id = ANY($1::text::text[])", array(players)
