@@ -109,18 +109,18 @@ async def faults(database: Database, wallet: WalletProcess, chance: random.Rando
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_the_bank_adds_up_at_every_read_whatever_happens(tmp_path: Path, engine: str) -> None:
     async with ledger(tmp_path, engine, seed=SEED) as (database, wallet, load):
+        print(f"{engine}: seed {SEED}")
         reader = Reader(wallet.address)
-        async with load.running():
-            wrong = asyncio.create_task(faults(database, wallet, random.Random(SEED)))
+        async with load.running(), asyncio.TaskGroup() as group:
+            wrong = group.create_task(faults(database, wallet, random.Random(SEED)))
             while not wrong.done():
                 await reader.read()
-            count = wrong.result()
         await load.check()
         await reader.read()
         await reader.close()
         print(
-            f"{engine}: {count} faults, {reader.audits} audits, {reader.entries} entries streamed, "
-            f"{len(load.answers)} calls answered, {load.repeats} repeated"
+            f"{engine}: {wrong.result()} faults, {reader.audits} audits, "
+            f"{reader.entries} entries streamed, {len(load.answers)} calls answered, {load.repeats} repeated"
         )
         assert reader.audits > 1
         assert reader.entries > 0

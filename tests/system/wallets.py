@@ -190,14 +190,11 @@ class Load:
     @asynccontextmanager
     async def running(self, callers: int = 16) -> AsyncIterator[None]:
         """Callers beside the body; at its end each ends with the call that it is in."""
-        tasks = [asyncio.create_task(self._call(f"c{number}")) for number in range(callers)]
-        watcher = asyncio.create_task(_first_failure(tasks))
-        try:
+        async with asyncio.TaskGroup() as group:  # one that fails ends the body too
+            for number in range(callers):
+                group.create_task(self._call(f"c{number}"))
             yield
-        finally:
             self._stopping = True
-            await asyncio.gather(*tasks)
-            watcher.cancel()
 
     async def until(self, answers: int) -> None:
         """Wait until there are so many answers more."""
@@ -230,7 +227,7 @@ class Load:
                 await self.sure("Settle", self._settle(key, holds))
 
     async def sure(self, call: str, request: Any, key: str = "") -> Any:
-        """Call until the outcome is known; None where the load ends before. Refusals count."""
+        """Call until the outcome is known; None: the load ended, or there was nothing to reverse."""
         key = key or getattr(request, "key", "") or request.request_id
         self.asked[call, key] = request
         while True:
@@ -239,6 +236,7 @@ class Load:
             except grpc.aio.AioRpcError as error:
                 if error.code() is grpc.StatusCode.NOT_FOUND and call == "ReverseSettlement":
                     # The caller's turn before was no settlement.
+                    assert ("Settle", key) not in self.answers, f"{key} was lost"
                     del self.asked[call, key]
                     return None
                 if error.code() not in _UNKNOWN:
@@ -308,9 +306,11 @@ class Load:
                 continue
             again = await patiently(self._stub(call), self.asked[call, key])
             assert _same(again, answer), (call, key)
-        for (call, key), request in self.asked.items():
+        for (call, key), request in list(self.asked.items()):
             if (call, key) not in self.answers:
                 first = await self.sure(call, request, key)
+                if first is None:
+                    continue  # it would have taken back what was no settlement
                 again = await patiently(self._stub(call), request)
                 assert call == "ReleaseHolds" or _same(again, first), (call, key)
         ids = sorted(self.hold_ids)
@@ -389,13 +389,6 @@ def _same(again: Any, first: Any) -> bool:
                 part.replayed = False
         pair.append(copy)
     return pair[0] == pair[1]
-
-
-async def _first_failure(tasks: list[asyncio.Task[None]]) -> None:
-    """A caller that fails ends the test, not only its own calls."""
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-    for task in done:
-        task.result()
 
 
 @asynccontextmanager
