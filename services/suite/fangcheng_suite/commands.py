@@ -457,7 +457,7 @@ def backup(
     from .restoring import back_up
 
     console = _console()
-    _run(lambda: back_up(database or _ledger_file(state), file, console))
+    _run(lambda: back_up(database or str(_state_file(state, "wallet.db")), file, console))
 
 
 @ledger.command()
@@ -485,7 +485,8 @@ def restore(
     from .restoring import restore_ledger
 
     console = _console()
-    _run(lambda: restore_ledger(file, database or _ledger_file(state), currencies, console))
+    target = database or str(_state_file(state, "wallet.db"))
+    _run(lambda: restore_ledger(file, target, currencies, console))
 
 
 @ledger.command()
@@ -507,13 +508,13 @@ def replay(
     from .restoring import replay as run_replay
 
     access = _access(state)
-    file = journal or (state or default_folder()) / "table.db"
+    file = journal or _state_file(state, "table.db")
     console = _console()
     _run(lambda: run_replay(access, file, since.replace(tzinfo=UTC), console))
 
 
-def _ledger_file(state: Path | None) -> str:
-    return str((state or default_folder()).expanduser() / "wallet.db")
+def _state_file(state: Path | None, name: str) -> Path:
+    return (state or default_folder()).expanduser() / name
 
 
 @wallet.command()
@@ -554,7 +555,7 @@ def conformance(
     Calls `SettlementService` alone: settles, holds, repeats, races, cuts calls off, and reverses.
     Money moves between the four players and the house; run it where that may be.
 
-    Example: `fangcheng wallet conformance --target 127.0.0.1:9000 --token T --player a --player b`
+    Example: `fangcheng wallet conformance --only holds-first --only one-key`
     """
     from .access import OPERATOR, renewing_token
     from .conforming import Token, Wallet, check_wallet
@@ -565,8 +566,8 @@ def conformance(
         access = _access(state)
         target = [access.target_of("wallet")]
         tokens = (
-            renewing_token(access.key, "service:table"),
-            renewing_token(access.key, "service:matchmaking"),
+            tokens[0] or renewing_token(access.key, "service:table"),
+            tokens[1] or renewing_token(access.key, "service:matchmaking"),
             renewing_token(access.key, OPERATOR),
         )
     chosen = Wallet(target, player or [], currency, book, *tokens, ca_file=ca)
