@@ -19,7 +19,7 @@ help: ## Show this list
 run: setup ## Start every service here, with bots at practice tables, until Ctrl-C
 	@$(BIN)/fangcheng up
 
-demo: setup ## Play eight hands between four bots, then audit the ledger
+demo: setup ## Play hands of every rule set between four bots, then audit the ledger
 	@$(BIN)/fangcheng demo
 
 test: setup ## Run the tests that take seconds
@@ -28,8 +28,8 @@ test: setup ## Run the tests that take seconds
 test-system: setup ## Run the tests that start the services as processes
 	$(BIN)/pytest -m "system and not slow" --timeout 600
 
-chaos: setup ## Kill and pause the wallet and its database for long (SECONDS=600 each engine)
-	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_SEED=$$RANDOM \
+chaos: setup ## Kill and pause the wallet and its database for long (SECONDS=600 each engine; SEED=)
+	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_SEED=$(or $(SEED),$$RANDOM) \
 		$(BIN)/pytest tests/system/test_wallet_bank.py -s
 
 test-slow: setup ## Run the tests that take minutes

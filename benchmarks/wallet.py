@@ -1,6 +1,6 @@
 """Settlements per second on both engines, in process and over gRPC, beside pgbench in the same run.
 
-    python benchmarks/wallet.py [--seconds 3] [--write docs/performance.md]
+    python benchmarks/wallet.py [--seconds 3] [--write FILE]
 
 A hand of *five legs*: three losers pay the winner, who pays the house, in one currency (six
 postings: the winner's has two reasons). *Ten legs*: silver out of holds, and points besides. The
