@@ -120,7 +120,8 @@ async def test_the_bank_adds_up_at_every_read_whatever_happens(tmp_path: Path, e
         await reader.close()
         print(
             f"{engine}: {wrong.result()} faults, {reader.audits} audits, "
-            f"{reader.entries} entries streamed, {len(load.answers)} calls answered, {load.repeats} repeated"
+            f"{reader.entries} entries streamed, {len(load.answers)} calls answered, "
+            f"{load.repeats} repeated"
         )
         assert reader.audits > 1
         assert reader.entries > 0

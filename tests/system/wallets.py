@@ -227,7 +227,7 @@ class Load:
                 await self.sure("Settle", self._settle(key, holds))
 
     async def sure(self, call: str, request: Any, key: str = "") -> Any:
-        """Call until the outcome is known; None: the load ended, or there was nothing to reverse."""
+        """Call until the outcome is known; None: the load ended, or nothing was to be reversed."""
         key = key or getattr(request, "key", "") or request.request_id
         self.asked[call, key] = request
         while True:
