@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fangcheng.rules.v1 import rules_pb2
+from fangcheng_kit.settings import complaints
 
 from .core import OptionValue, Pool, Stake, Terms, Timing
 
@@ -137,19 +138,8 @@ def parse_pools(text: str, name: str = "pools") -> dict[str, Pool]:
     try:
         parsed = _File.model_validate(document)
     except ValidationError as error:
-        problems: Sequence[Any] = error.errors(include_url=False, include_context=False)
-        raise BadPools(
-            "\n".join(f"{name}: {_complaint(problem)}" for problem in problems)
-        ) from None
+        raise BadPools("\n".join(complaints(error, name))) from None
     return {pool.id: pool.as_pool() for pool in parsed.pools}
-
-
-def _complaint(problem: dict[str, Any]) -> str:
-    key = ""
-    for part in problem["loc"]:
-        key += f"[{part}]" if isinstance(part, int) else f".{part}"
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{key.lstrip('.') or 'the file'}: {message}"
 
 
 def unplayable(pools: Iterable[Pool], rule_sets: Sequence[rules_pb2.RuleSet]) -> list[str]:

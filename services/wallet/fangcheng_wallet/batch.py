@@ -7,7 +7,7 @@ refused is refused alone, since nothing has been written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ import msgspec
 from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet import core
 from fangcheng_wallet.canonical import differences, dumps, loads
-from fangcheng_wallet.desk import Desk
+from fangcheng_wallet.desk import Desk, bounds
 from fangcheng_wallet.errors import RequestIdReused, SettlementKeyReused, SettlementReversed
 from fangcheng_wallet.ledger import (
     Account,
@@ -146,6 +146,12 @@ class Terms:
     currencies: Mapping[str, Currency]
     hold_seconds: int
     new_id: Callable[[], str]
+
+    def floors(self) -> Iterator[tuple[str, int]]:
+        """The least balance of players' accounts in each currency."""
+        for currency in self.currencies:
+            key = AccountKey(Kind.PLAYER, "", currency, "")
+            yield currency, bounds(key, self.currencies)[0]
 
 
 def names_of(commands: Iterable[Command[Any]]) -> core.Names:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from fangcheng_kit.settings import complaints
 from fangcheng_wallet.ledger import LARGEST, Currency
 
 _Language = Annotated[str, Field(min_length=1, max_length=16)]
@@ -70,14 +71,5 @@ def parse_currencies(text: str, name: str = "currencies") -> tuple[Currency, ...
     except yaml.YAMLError as error:
         raise BadCurrencies(f"{name}: not YAML: {error}") from None
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False)
-        raise BadCurrencies("\n".join(f"{name}: {_complaint(one)}" for one in problems)) from None
+        raise BadCurrencies("\n".join(complaints(error, name))) from None
     return tuple(Currency(**one.model_dump()) for one in parsed.currencies)
-
-
-def _complaint(problem: Any) -> str:
-    key = ""
-    for part in problem["loc"]:
-        key += f"[{part}]" if isinstance(part, int) else f".{part}"
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{key.lstrip('.') or 'the file'}: {message}"

@@ -49,7 +49,7 @@ from fangcheng_wallet.ledger import (
     StatementQuery,
     StreamedEntry,
 )
-from fangcheng_wallet.postgres_writer import GONE, Writer, add_links, floors
+from fangcheng_wallet.postgres_writer import GONE, Writer, add_links
 from fangcheng_wallet.rows import with_postings
 from fangcheng_wallet.sqlite_writer import now_us
 from fangcheng_wallet.store import BadDatabase, ChainReport, OnCommit, Page, Pulse
@@ -335,7 +335,7 @@ async def upgrade(
 
 async def _follow_floors(db: asyncpg.Connection, terms: Terms) -> None:
     """Put the configured floors on accounts that were opened under others."""
-    for currency, floor in floors(terms):
+    for currency, floor in terms.floors():
         try:
             await db.execute(
                 "UPDATE accounts SET floor = $1"

@@ -33,8 +33,8 @@ from fangcheng_wallet.ledger import (
     StatementQuery,
     StreamedEntry,
 )
-from fangcheng_wallet.postgres_writer import HOLDS, PLAYERS, hold
-from fangcheng_wallet.rows import balances_of, entry, streamed, with_postings
+from fangcheng_wallet.postgres_writer import PLAYERS
+from fangcheng_wallet.rows import HOLDS, balances_of, entry, hold, streamed, with_postings
 from fangcheng_wallet.store import Page, Pulse
 
 _LABELS = " AND operations.labels @> ${}::jsonb"

@@ -42,20 +42,17 @@ from fangcheng_wallet.batch import (
 )
 from fangcheng_wallet.chain import Link, LinkedOperation
 from fangcheng_wallet.core import Names
-from fangcheng_wallet.desk import bounds
 from fangcheng_wallet.errors import WalletContended, WalletUnavailable
 from fangcheng_wallet.ledger import (
     Account,
     AccountKey,
     Command,
     Done,
-    Hold,
-    HoldState,
-    Kind,
     Player,
     Reverse,
 )
 from fangcheng_wallet.postgres_rows import WRITE, Rows, array
+from fangcheng_wallet.rows import HOLDS, hold
 from fangcheng_wallet.store import Commit, OnCommit
 
 MOST_TRIES = 6
@@ -79,10 +76,6 @@ GONE = (
 )
 """The connection is lost, or there is none to be had; whether a COMMIT was done is not known."""
 
-HOLDS = (
-    "SELECT hold_id, holds.player_id, currency, book, amount, balance, state, table_id,"
-    " expires_at_us, given_back FROM holds JOIN accounts ON accounts.id = account"
-)
 PLAYERS = "SELECT player_id, frozen, reason, case_id, changed_us FROM players"
 
 _MOST_KNOWN = 200_000
@@ -424,11 +417,10 @@ def _is_one_statement(steps: Sequence[Step]) -> bool:
     """Whether no row is made and changed: one statement cannot do both."""
     made: set[str] = set()
     for step in steps:
-        for hold in step.placed:
-            made.add(hold.hold_id)
+        made.update(placed.hold_id for placed in step.placed)
         if step.opened is not None:
             made.add(step.opened)
-        if any(hold.hold_id in made for hold in step.changed):
+        if any(changed.hold_id in made for changed in step.changed):
             return False
         if step.player is not None and step.player.player_id in made:
             return False
@@ -492,12 +484,6 @@ async def _read_accounts(
         memory.ledger.accounts[key] = Account(balance, version)
 
 
-def hold(row: Sequence[Any]) -> Hold:
-    """A hold from a row of ``HOLDS``."""
-    (hold_id, player_id, currency, book, amount, remaining, state, *rest) = row
-    return Hold(hold_id, player_id, currency, book, amount, remaining, HoldState(state), *rest)
-
-
 def month_of(time_us: int) -> tuple[str, int, int]:
     """The month of a time (UTC) as ``2026_01``, its first moment and the first after it."""
     first = datetime.fromtimestamp(time_us / 1_000_000, UTC).replace(
@@ -509,9 +495,3 @@ def month_of(time_us: int) -> tuple[str, int, int]:
         int(first.timestamp()) * 1_000_000,
         int(after.timestamp()) * 1_000_000,
     )
-
-
-def floors(terms: Terms) -> Iterable[tuple[str, int]]:
-    """The floor of players' accounts in each currency."""
-    for currency in terms.currencies:
-        yield currency, bounds(AccountKey(Kind.PLAYER, "", currency, ""), terms.currencies)[0]

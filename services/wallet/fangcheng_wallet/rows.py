@@ -8,7 +8,26 @@ from itertools import groupby
 from typing import Any
 
 from fangcheng_wallet.chain import LinkedOperation
-from fangcheng_wallet.ledger import AccountKey, Balance, Entry, Kind, StreamedEntry
+from fangcheng_wallet.ledger import (
+    AccountKey,
+    Balance,
+    Entry,
+    Hold,
+    HoldState,
+    Kind,
+    StreamedEntry,
+)
+
+HOLDS = (
+    "SELECT hold_id, holds.player_id, currency, book, amount, balance, state, table_id,"
+    " expires_at_us, given_back FROM holds JOIN accounts ON accounts.id = account"
+)
+
+
+def hold(row: Sequence[Any]) -> Hold:
+    """A hold from a row of ``HOLDS``."""
+    (hold_id, player_id, currency, book, amount, remaining, state, *rest) = row
+    return Hold(hold_id, player_id, currency, book, amount, remaining, HoldState(state), *rest)
 
 
 def balances_of(rows: Iterable[tuple[str, str, str, int]]) -> Sequence[Balance]:

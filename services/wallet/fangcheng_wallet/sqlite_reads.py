@@ -30,8 +30,8 @@ from fangcheng_wallet.ledger import (
     StatementQuery,
     StreamedEntry,
 )
-from fangcheng_wallet.rows import balances_of, entry, streamed, with_postings
-from fangcheng_wallet.sqlite_writer import BUSY_MS, HOLDS, hold, player
+from fangcheng_wallet.rows import HOLDS, balances_of, entry, hold, streamed, with_postings
+from fangcheng_wallet.sqlite_writer import BUSY_MS, player
 from fangcheng_wallet.store import Page, Pulse
 
 _LABELS = (

@@ -34,11 +34,9 @@ from fangcheng_wallet.ledger import (
     AccountKey,
     Command,
     Done,
-    Hold,
-    HoldState,
-    Kind,
     Player,
 )
+from fangcheng_wallet.rows import HOLDS, hold
 from fangcheng_wallet.store import BadDatabase, Commit, OnCommit
 
 OLDEST_SQLITE = (3, 38, 0)
@@ -46,11 +44,6 @@ OLDEST_SQLITE = (3, 38, 0)
 
 BUSY_MS = 5_000
 """How long a connection waits for a lock that another one has."""
-
-HOLDS = (
-    "SELECT hold_id, holds.player_id, currency, book, amount, balance, state, table_id,"
-    " expires_at_us, given_back FROM holds JOIN accounts ON accounts.id = account"
-)
 
 _AMONG = " WHERE hold_id IN (SELECT value FROM json_each(?))"
 
@@ -233,22 +226,27 @@ class Journal:
                 *(one.first_posting, one.last_posting, labels),
             ),
         )
-        for hold in step.placed:
+        for placed in step.placed:
             self._db.execute(
                 "INSERT INTO holds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(hold.hold_id, self._numbers[hold.account], hold.player_id, hold.amount),
-                    *(hold.state.value, hold.table_id, hold.expires_at_us, hold.given_back),
+                    *(
+                        placed.hold_id,
+                        self._numbers[placed.account],
+                        placed.player_id,
+                        placed.amount,
+                    ),
+                    *(placed.state.value, placed.table_id, placed.expires_at_us, placed.given_back),
                     *(one.number, one.number),
                 ),
             )
-        for hold in step.changed:
+        for changed in step.changed:
             self._db.execute(
                 "UPDATE holds SET amount = ?, state = ?, table_id = ?, expires_at_us = ?,"
                 " given_back = ?, changed_by = ? WHERE hold_id = ?",
                 (
-                    *(hold.amount, hold.state.value, hold.table_id, hold.expires_at_us),
-                    *(hold.given_back, one.number, hold.hold_id),
+                    *(changed.amount, changed.state.value, changed.table_id, changed.expires_at_us),
+                    *(changed.given_back, one.number, changed.hold_id),
                 ),
             )
         if step.player is not None:
@@ -279,18 +277,16 @@ class Journal:
 
     def _follow_floors(self) -> None:
         """Put the configured floors on accounts that were opened under others."""
-        for currency in self._terms.currencies.values():
-            key = AccountKey(Kind.PLAYER, "", currency.id, "")
-            floor = bounds(key, self._terms.currencies)[0]
+        for currency, floor in self._terms.floors():
             try:
                 self._db.execute(
                     "UPDATE accounts SET floor = :floor"
                     " WHERE kind = 'player' AND currency = :currency AND floor <> :floor",
-                    {"floor": floor, "currency": currency.id},
+                    {"floor": floor, "currency": currency},
                 )
             except sqlite3.IntegrityError:
                 raise BadDatabase(
-                    f"the floor of {currency.id} cannot be {floor}: a player has less"
+                    f"the floor of {currency} cannot be {floor}: a player has less"
                 ) from None
 
 
@@ -298,12 +294,6 @@ def player(row: Sequence[Any]) -> Player:
     """A player from a row of ``players``."""
     player_id, frozen, reason, case_id, changed_us = row
     return Player(player_id, bool(frozen), reason, case_id, changed_us)
-
-
-def hold(row: Sequence[Any]) -> Hold:
-    """A hold from a row of ``HOLDS``."""
-    (hold_id, player_id, currency, book, amount, remaining, state, *rest) = row
-    return Hold(hold_id, player_id, currency, book, amount, remaining, HoldState(state), *rest)
 
 
 def _lock(path: Path) -> int:

@@ -207,6 +207,19 @@ def load(service: str, settings_type: type[S]) -> S:
     return settings
 
 
+def complaints(error: ValidationError, name: str) -> list[str]:
+    """What is wrong with a file of this name, each with the key at fault:
+    ``pools.yaml: pools[0].hands: …``."""
+    found = []
+    for problem in error.errors(include_url=False, include_context=False):
+        key = ""
+        for part in problem["loc"]:
+            key += f"[{part}]" if isinstance(part, int) else f".{part}"
+        message = problem["msg"].removeprefix("Value error, ")
+        found.append(f"{name}: {key.lstrip('.') or 'the file'}: {message}")
+    return found
+
+
 def unknown_variables(
     service: str, settings_type: type[Settings], environment: Mapping[str, str] = os.environ
 ) -> list[str]:
