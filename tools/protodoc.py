@@ -35,10 +35,10 @@ INTRODUCTION = """\
 
 Generated from the `.proto` files by `make protos`; change it there. Each call tells who may make it
 and which statuses it answers besides the general ones: INVALID_ARGUMENT where a limit below is
-broken (every broken field is named), UNAUTHENTICATED without a valid token, PERMISSION_DENIED for a
-caller who is not listed, UNAVAILABLE while a process starts or stops. Every error carries a
-`google.rpc.ErrorInfo` with the reason in capitals and the domain `fangcheng`, within the
-`google.rpc.Status` of the trailing metadata `grpc-status-details-bin`.
+broken or a text contains NUL (every broken field is named), UNAUTHENTICATED without a valid token,
+PERMISSION_DENIED for a caller who is not listed, UNAVAILABLE while a process starts or stops. Every
+error carries a `google.rpc.ErrorInfo` with the reason in capitals and the domain `fangcheng`,
+within the `google.rpc.Status` of the trailing metadata `grpc-status-details-bin`.
 
 Who calls is told by the metadata `authorization: Bearer TOKEN`. `fangcheng token SUBJECT` prints a
 token of the running suite; the subject is `player:<id>`, `operator` or `service:<name>`. A gateway
