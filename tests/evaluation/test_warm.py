@@ -81,12 +81,13 @@ def test_nothing_is_compiled_on_another_processor_of_the_family(kept: Path) -> N
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_check_tells_what_is_missing(kept: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("function", ["shanten_of", "check_many"])
+def test_check_tells_what_is_missing(function: str, kept: Path, tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     shutil.copytree(kept, folder)
     for path in [folder, *folder.rglob("*")]:
         path.chmod(path.stat().st_mode | stat.S_IWUSR)
-    lost = [path for path in folder.rglob("*.nbi") if ".shanten_of-" in path.name]
+    lost = [path for path in folder.rglob("*.nbi") if f".{function}-" in path.name]
     assert lost  # once for each of the sources that are kept
     for path in lost:
         path.unlink()

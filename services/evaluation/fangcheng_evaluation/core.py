@@ -47,4 +47,6 @@ def warm_up() -> None:
                 analyze(rules, options, hand, progress=progress)
         # As they come in: bytes that nobody may write to are of another type to a compiler.
         record = np.frombuffer(packed.pack([waiting]).tobytes(), packed.HAND)
-        packed.evaluate(rules, record, packed.EVERYTHING, np.empty(1, packed.RESULT))
+        # Where waits alone are asked for, records are checked by a kernel of its own.
+        for ask in (packed.WAITS, packed.EVERYTHING):
+            packed.evaluate(rules, record, ask, np.empty(1, packed.RESULT))
