@@ -82,7 +82,7 @@ def can_be(moment: Moment, hand: Hand) -> bool:
     drawn = Moment.AFTER_KONG | Moment.AFTER_FLOWER | Moment.ON_DEAL
     if moment & drawn and Moment.SELF_DRAW not in moment:
         return False
-    if Moment.AFTER_KONG in moment and not any(meld.is_kong for meld in hand.melds):
+    if Moment.AFTER_KONG in moment and not any(len(meld.tiles) > 3 for meld in hand.melds):
         return False
     if Moment.FIRST_ROUND in moment and (Moment.DEALER in moment or hand.melds):
         return False

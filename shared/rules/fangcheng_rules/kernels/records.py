@@ -279,7 +279,8 @@ def status_of(laid_down: Words, hands: Words, i: int, limits: Words) -> int:
         needs = limits[4 + moment]
         if won < 0 or needs == CANNOT_BE:
             return -INVALID_MOMENT
-        if needs == NEEDS_KONG and (facts >> KONGS) & 7 == 0:
+        # A whirlwind that no dragon was added to has had no replacement.
+        if needs == NEEDS_KONG and (facts >> KONGS) & 7 == (0 if added else runs):
             return -INVALID_MOMENT
         if needs == NO_MELD and melds != 0:
             return -INVALID_MOMENT
