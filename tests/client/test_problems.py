@@ -28,11 +28,20 @@ def test_a_status_without_details_has_its_own_name_as_reason() -> None:
     assert str(problem) == "UNAVAILABLE: failed to connect"
 
 
-def test_a_stream_that_a_proxy_cut_off_is_unavailable() -> None:
-    cut = "Stream removed (RST_STREAM (Received RST_STREAM with error code 2))"
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "Stream removed (RST_STREAM (Received RST_STREAM with error code 2))",
+        "Internal error from Core",  # gRPC, which lost the status
+    ],
+)
+def test_a_stream_that_was_cut_off_is_unavailable(cut: str) -> None:
     problem = explain(failed(grpc.StatusCode.INTERNAL, cut))
     assert problem == Problem(grpc.StatusCode.UNAVAILABLE, "STREAM_LOST", cut)
-    assert explain(failed(grpc.StatusCode.INTERNAL, "Oh.")).code is grpc.StatusCode.INTERNAL
+    assert problem.passes
+    other = explain(failed(grpc.StatusCode.INTERNAL, "Oh."))
+    assert other.code is grpc.StatusCode.INTERNAL
+    assert not other.passes
 
 
 def test_details_that_cannot_be_read_are_passed_over() -> None:

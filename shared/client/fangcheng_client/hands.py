@@ -31,6 +31,7 @@ from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import notation
 from fangcheng_client.problems import explain
+from fangcheng_client.streams import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS
 
 try:
     import numpy as np
@@ -102,13 +103,6 @@ Records = npt.NDArray[np.void]
 
 _AHEAD = 3
 """Messages of a stream without an answer: one at work, one that waits for it, one on its way."""
-
-_FIRST_PAUSE_SECONDS = 0.1
-_LONGEST_PAUSE_SECONDS = 3.0
-_REPEATED_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
-_REPEATED_REASONS = frozenset({"EVALUATOR_BUSY"})
-# What gRPC tells instead of the status where a stream ends while a message is being written.
-_LOST_STATUS = "Internal error from Core"
 
 
 class Moment(IntFlag):
@@ -339,27 +333,23 @@ class _Job:
 
     async def run(self, ask: Callable[[], Any]) -> None:
         """Until nothing waits; what got no answer waits again."""
-        pause_seconds, since, done = _FIRST_PAUSE_SECONDS, time.monotonic(), self._done
+        pause_seconds, since, done = FIRST_PAUSE_SECONDS, time.monotonic(), self._done
         while self.waiting:
             try:
                 await ask()
             except grpc.aio.AioRpcError as error:
                 problem = explain(error)
-                if not (
-                    problem.code in _REPEATED_CODES
-                    or problem.reason in _REPEATED_REASONS
-                    or problem.message == _LOST_STATUS
-                ):
+                if not problem.passes:
                     raise
                 now = time.monotonic()
                 if self._done > done:
-                    pause_seconds, since, done = _FIRST_PAUSE_SECONDS, now, self._done
+                    pause_seconds, since, done = FIRST_PAUSE_SECONDS, now, self._done
                 elif now - since > self._give_up_seconds:
                     raise
                 await asyncio.sleep(
                     problem.retry_after_seconds or pause_seconds * random.uniform(0.5, 1)  # noqa: S311
                 )
-                pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+                pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
 
     async def ask_once(self) -> None:
         """One piece, in a call of its own."""

@@ -14,6 +14,11 @@ from google.rpc.status_pb2 import Status
 
 DETAILS_KEY = "grpc-status-details-bin"
 
+_PASSING_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
+_PASSING_REASONS = frozenset({"EVALUATOR_BUSY", "READER_TOO_SLOW"})
+# What gRPC tells instead of the status where a stream ends while a message is being written.
+_LOST_STATUS = "Internal error from Core"
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -32,6 +37,11 @@ class Problem:
     """What else the reason states."""
     retry_after_seconds: float | None = None
     """When to try again, where the service said."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether it passes by waiting, so that what may be repeated is to be asked again."""
+        return self.code in _PASSING_CODES or self.reason in _PASSING_REASONS
 
     def __str__(self) -> str:
         where = f" (field {self.field})" if self.field else ""
@@ -59,8 +69,9 @@ def explain(error: grpc.RpcError) -> Problem:
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in message:
         # gRPC refuses these before the service sees them, so nobody could add a reason.
         return Problem(code, "MESSAGE_TOO_LARGE", message)
-    if code is grpc.StatusCode.INTERNAL and "RST_STREAM" in message:
-        # So a proxy, such as Envoy, ends a stream whose server it has lost.
+    # RST_STREAM: so a proxy, such as Envoy, ends a stream whose server it has lost.
+    is_cut = code is grpc.StatusCode.INTERNAL and "RST_STREAM" in message
+    if is_cut or message == _LOST_STATUS:
         return Problem(grpc.StatusCode.UNAVAILABLE, "STREAM_LOST", message)
     return Problem(code, code.name, message)
 

@@ -21,9 +21,6 @@ from fangcheng_client.problems import explain
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 3.0
 
-_RESUMED_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
-_RESUMED_REASONS = frozenset({"READER_TOO_SLOW"})
-
 
 class _Message(Protocol):
     """What the messages of Attend and Watch have in common."""
@@ -136,5 +133,4 @@ async def resumed(
 def _passes_by_waiting(error: grpc.aio.AioRpcError | TimeoutError) -> bool:
     if isinstance(error, TimeoutError):
         return True
-    problem = explain(error)
-    return problem.code in _RESUMED_CODES or problem.reason in _RESUMED_REASONS
+    return explain(error).passes
