@@ -82,6 +82,17 @@ def test_any_bytes_are_judged_as_a_second_reader_judges_them(rules: RuleSet) -> 
     assert not bad.view(np.uint8).reshape(len(bad), -1)[:, 1:].any()
 
 
+def test_a_whirlwind_has_a_replacement_only_for_a_dragon_added() -> None:
+    baicheng = rule_set("baicheng")
+    for dragons, told in (("567z", "INVALID_MOMENT"), ("567z5z", "")):
+        whirlwind = Meld(MeldKind.WHIRLWIND, tiles(dragons))
+        records = packed.pack([Hand(tiles("123m123p123s55m"), (whirlwind,))])
+        records["won"] = 4 + 1
+        records["moment"] = Moment.SELF_DRAW | Moment.AFTER_KONG
+        assert reasons(baicheng, records) == [told]
+        assert read(baicheng, records[0])[0] == told
+
+
 def best(
     rules: RuleSet, hand: Hand, won: int | None, moment: Moment, options: int
 ) -> dict[str, int] | None:
