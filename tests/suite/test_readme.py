@@ -11,6 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+# Before any command: the first that evaluates would choose the interpreter for all that follow.
+from fangcheng_rules.rulesets import BUILT_IN
 from fangcheng_suite.commands import app
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +46,11 @@ def test_every_command_is_understood(words: list[str]) -> None:
 def test_what_needs_no_service_runs(words: list[str]) -> None:
     ended = CliRunner().invoke(app, words)
     assert ended.exit_code == 0, ended.output
+
+
+def test_every_rule_set_is_named() -> None:
+    for rules in BUILT_IN:
+        assert f"(`{rules.id}`)" in README
 
 
 def test_every_make_target_exists() -> None:
