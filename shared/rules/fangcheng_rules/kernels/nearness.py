@@ -22,21 +22,33 @@ from .facts import (
     HandBits,
 )
 from .hands import Out, Words, moved, one_more, pack
-from .records import FIELDS, HAND_WORDS, RESULT_WORDS, held_in, opened, record
+from .records import (
+    FIELDS,
+    RESULT_WORDS,
+    SUIT_BITS,
+    RecordBits,
+    beyond_four,
+    every_other,
+    held_in,
+    opened,
+    read,
+    record,
+)
 from .speed import apart, count_bits, entry, inner, lowest_bit
 from .tables import (
+    CLASSES,
     FINAL,
     FINAL_WIDTH,
     HEADER,
     MERGE,
     MERGE_WIDTH,
-    ROWS,
     RUN_HONOURS,
     RUN_START,
     START,
     STEP,
     SYMBOL,
     WALKS,
+    WANTED,
 )
 
 ROOM_WORDS: Final = 64
@@ -51,8 +63,6 @@ ORPHANS_FIRST: Final = 0o700000007 << 32 | 0o700000007
 ORPHANS_SECOND: Final = 0o7777777 << 32 | 0o700000007
 """The fields of terminals and honours, in the words of two suits and of the two others."""
 
-SUIT_KEY: Final = (1 << 21) - 1
-
 NO_WAY: Final = 15
 """The distance of what cannot be: no tiles that may come make it a win."""
 
@@ -65,17 +75,31 @@ HONOURS: Final = 0x7F << 27
 
 
 @inner
-def class_of(table: Words, row: int, laid: int, melds: int) -> int:
-    """The class of a numbered suit's distances."""
-    if laid == 0:
-        return table[ROWS + 2 * row + 1]
-    state = table[START + melds]
-    for _ in range(9):
-        held, fewer = row // 5, laid // 5
-        symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
-        state = table[WALKS + state + symbol]
-        row, laid = held, fewer
+def class_in(table: Words, row: int) -> int:
+    """The class of a suit's distances, by its row, where no melds matter to it."""
+    return (table[CLASSES + (row >> 2)] >> (8 * (row & 3))) & 255
+
+
+@apart
+def walked(table: Words, row: int, laid: int, state: int, ranks: int) -> int:
+    """The class of a suit's distances, from a walk's first state; `row` is from 0."""
+    for _ in range(ranks):
+        held = row // 5
+        state = table[WALKS + state + table[SYMBOL + (laid & 7)] + row - 5 * held]
+        row, laid = held, laid >> 3
     return state
+
+
+@inner
+def class_of(table: Words, row: int, laid: int, melds: int) -> int:
+    """The class of a numbered suit's distances, so many tiles of it being laid down."""
+    # Melds matter where a tile is wanted of which too many lie in them, which is rare.
+    wanted = table[WANTED + row]
+    even = every_other(wanted) + every_other(laid)
+    odd = every_other(wanted >> 3) + every_other(laid >> 3)
+    if beyond_four(even, odd):
+        return walked(table, row, laid, table[START + melds], 9)
+    return class_in(table, row)
 
 
 @inner
@@ -95,18 +119,11 @@ def live_honours(table: Words, hand: HandBits, shapes: int) -> int:
 @inner
 def class_of_honours(table: Words, hand: HandBits, shapes: int) -> int:
     """The class of the honours' distances."""
-    if shapes & DRAGON_RUN and hand.laid_z > 0:
+    if shapes & DRAGON_RUN and hand.laid_2 >> 32:
         # Dragons that lie in melds, and yet the fourth of them may be wanted for a run.
-        row = hand.z - RUN_HONOURS
-        laid = hand.laid_z
-        state = table[RUN_START + hand.melds]
-        for _ in range(7):
-            held, fewer = row // 5, laid // 5
-            symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
-            state = table[WALKS + state + symbol]
-            row, laid = held, fewer
-        return state
-    return table[ROWS + 2 * live_honours(table, hand, shapes) + 1]
+        start = table[RUN_START + hand.melds]
+        return walked(table, hand.z - RUN_HONOURS, hand.laid_2 >> 32, start, 7)
+    return class_in(table, live_honours(table, hand, shapes))
 
 
 @apart
@@ -114,11 +131,11 @@ def class_with(table: Words, hand: HandBits, kind: int, shapes: int) -> int:
     """The class of a kind's suit with one tile more of it."""
     if kind >= 27:
         return class_of_honours(table, moved(table, hand, kind, 1, NO_KIND), shapes)
-    row, laid = hand.m, hand.laid & SUIT_KEY
+    row, laid = hand.m, hand.laid & SUIT_BITS
     if kind >= 18:
-        row, laid = hand.s, hand.laid >> 42
+        row, laid = hand.s, hand.laid_2 & SUIT_BITS
     elif kind >= 9:
-        row, laid = hand.p, (hand.laid >> 21) & SUIT_KEY
+        row, laid = hand.p, hand.laid >> 32
     return class_of(table, row + table[STEP + kind], laid, hand.melds)
 
 
@@ -153,9 +170,9 @@ def shanten(table: Words, hand: HandBits, special: int, shapes: int) -> int:
 
     `special` is the distance from a special shape, which is for hands without melds.
     """
-    a = class_of(table, hand.m, hand.laid & SUIT_KEY, hand.melds)
-    b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, hand.melds)
-    c = class_of(table, hand.s, hand.laid >> 42, hand.melds)
+    a = class_of(table, hand.m, hand.laid & SUIT_BITS, hand.melds)
+    b = class_of(table, hand.p, hand.laid >> 32, hand.melds)
+    c = class_of(table, hand.s, hand.laid_2 & SUIT_BITS, hand.melds)
     d = class_of_honours(table, hand, shapes)
     first = table[MERGE + MERGE_WIDTH * a + b]
     second = table[MERGE + MERGE_WIDTH * c + d]
@@ -164,9 +181,9 @@ def shanten(table: Words, hand: HandBits, special: int, shapes: int) -> int:
 
 
 @inner
-def special_distance_in(hands: Words, i: int, shapes: int) -> int:
+def special_distance_in(bits: RecordBits, shapes: int) -> int:
     """`special_distance` of a record without melds, from its fields."""
-    first, second = hands[HAND_WORDS * i], hands[HAND_WORDS * i + 1]
+    first, second = bits.first, bits.second
     nearest = 15
     if shapes & SEVEN_PAIRS:
         pairs = count_bits((first >> 1) & FIELDS) + count_bits((second >> 1) & FIELDS)
@@ -185,34 +202,30 @@ def special_distance_in(hands: Words, i: int, shapes: int) -> int:
 
 
 @apart
+def walked_aims(aims: Words, row: int, laid: int, state: int, ranks: int) -> int:
+    """The state of a suit among the aims, from a walk's first; `row` is from 0."""
+    walks = aims[AIM_WALKS]
+    for _ in range(ranks):
+        held = row // 5
+        state = aims[walks + state + aims[SYMBOL + (laid & 7)] + row - 5 * held]
+        row, laid = held, laid >> 3
+    return state
+
+
+@inner
 def state_of(aims: Words, row: int, laid: int, melds: int) -> int:
     """The state of a numbered suit among the aims."""
     if laid == 0:
         return aims[HEADER + row]
-    walks = aims[AIM_WALKS]
-    state = aims[AIM_START + melds]
-    for _ in range(9):
-        held, fewer = row // 5, laid // 5
-        symbol = aims[SYMBOL + laid - 5 * fewer] + row - 5 * held
-        state = aims[walks + state + symbol]
-        row, laid = held, fewer
-    return state
+    return walked_aims(aims, row, laid, aims[AIM_START + melds], 9)
 
 
 @inner
 def state_of_honours(table: Words, aims: Words, hand: HandBits, shapes: int) -> int:
     """The state of the honours among the aims."""
-    if shapes & DRAGON_RUN and hand.laid_z > 0:
-        walks = aims[AIM_WALKS]
-        row = hand.z - RUN_HONOURS
-        laid = hand.laid_z
-        state = aims[AIM_RUN_START + hand.melds]
-        for _ in range(7):
-            held, fewer = row // 5, laid // 5
-            symbol = aims[SYMBOL + laid - 5 * fewer] + row - 5 * held
-            state = aims[walks + state + symbol]
-            row, laid = held, fewer
-        return state
+    if shapes & DRAGON_RUN and hand.laid_2 >> 32:
+        start = aims[AIM_RUN_START + hand.melds]
+        return walked_aims(aims, hand.z - RUN_HONOURS, hand.laid_2 >> 32, start, 7)
     return aims[HEADER + live_honours(table, hand, shapes)]
 
 
@@ -298,25 +311,12 @@ def put_hand(
 ) -> None:
     """The words of all four suits, and of the first two and the last two together."""
     melds = hand.melds
-    put_suit(
-        aims,
-        state_of(aims, hand.m, hand.laid & SUIT_KEY, melds),
-        (hand.laid & SUIT_KEY) == 0,
-        needs,
-        room,
-        0,
-    )
-    put_suit(
-        aims,
-        state_of(aims, hand.p, (hand.laid >> 21) & SUIT_KEY, melds),
-        ((hand.laid >> 21) & SUIT_KEY) == 0,
-        needs,
-        room,
-        1,
-    )
-    put_suit(
-        aims, state_of(aims, hand.s, hand.laid >> 42, melds), (hand.laid >> 42) == 0, needs, room, 2
-    )
+    laid = hand.laid & SUIT_BITS
+    put_suit(aims, state_of(aims, hand.m, laid, melds), laid == 0, needs, room, 0)
+    laid = hand.laid >> 32
+    put_suit(aims, state_of(aims, hand.p, laid, melds), laid == 0, needs, room, 1)
+    laid = hand.laid_2 & SUIT_BITS
+    put_suit(aims, state_of(aims, hand.s, laid, melds), laid == 0, needs, room, 2)
     put_suit(aims, state_of_honours(table, aims, hand, shapes), False, needs, room, 3)
     put_together(room, 0, 1, FIRST_TWO, need)
     put_together(room, 2, 3, LAST_TWO, need)
@@ -364,18 +364,18 @@ def distance_with(
     melds = hand.melds
     step = table[STEP + kind]
     if kind < 9:
-        state = state_of(aims, hand.m + step, hand.laid & SUIT_KEY, melds)
-        put_suit(aims, state, (hand.laid & SUIT_KEY) == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.m + step, hand.laid & SUIT_BITS, melds)
+        put_suit(aims, state, hand.laid & SUIT_BITS == 0, needs, room, ONE_CHANGED)
         put_together(room, ONE_CHANGED, 1, TWO_CHANGED, need)
         return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
     if kind < 18:
-        state = state_of(aims, hand.p + step, (hand.laid >> 21) & SUIT_KEY, melds)
-        put_suit(aims, state, ((hand.laid >> 21) & SUIT_KEY) == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.p + step, hand.laid >> 32, melds)
+        put_suit(aims, state, hand.laid >> 32 == 0, needs, room, ONE_CHANGED)
         put_together(room, 0, ONE_CHANGED, TWO_CHANGED, need)
         return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
     if kind < 27:
-        state = state_of(aims, hand.s + step, hand.laid >> 42, melds)
-        put_suit(aims, state, (hand.laid >> 42) == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.s + step, hand.laid_2 & SUIT_BITS, melds)
+        put_suit(aims, state, hand.laid_2 & SUIT_BITS == 0, needs, room, ONE_CHANGED)
         put_together(room, ONE_CHANGED, 3, TWO_CHANGED, need)
     else:
         state = state_of_honours(table, aims, moved(table, hand, kind, 1, NO_KIND), shapes)
@@ -390,9 +390,9 @@ def shanten_and_useful(
 ) -> int:
     """Shanten plus 1 in the lowest four bits; above them the mask of kinds that lower it."""
     melds = hand.melds
-    a = class_of(table, hand.m, hand.laid & SUIT_KEY, melds)
-    b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, melds)
-    c = class_of(table, hand.s, hand.laid >> 42, melds)
+    a = class_of(table, hand.m, hand.laid & SUIT_BITS, melds)
+    b = class_of(table, hand.p, hand.laid >> 32, melds)
+    c = class_of(table, hand.s, hand.laid_2 & SUIT_BITS, melds)
     d = class_of_honours(table, hand, shapes)
     first = table[MERGE + MERGE_WIDTH * a + b]
     second = table[MERGE + MERGE_WIDTH * c + d]
@@ -492,9 +492,10 @@ def shanten_of_many(
 ) -> None:
     """Of each record, checked if it is not yet: shanten by shape alone."""
     for i in range(len(sizes)):
-        if opened(laid_down, hands, i, limits, sizes, out) > 0:
-            hand = record(table, laid_down, hands, i, shapes)
-            found = shanten(table, hand, special_distance_in(hands, i, shapes), shapes)
+        bits = read(laid_down, hands, i)
+        if opened(bits, i, limits, sizes, out) > 0:
+            hand = record(table, bits, shapes)
+            found = shanten(table, hand, special_distance_in(bits, shapes), shapes)
             at = RESULT_WORDS * i
             out[at] = out[at] & ~(255 << 24) | (found & 255) << 24
 
@@ -514,7 +515,7 @@ def legal_shanten_of_many(
     """Of each record: shanten under what is needed, which is something."""
     for i in range(len(sizes)):
         if sizes[i] > 0:
-            hand = record(table, laid_down, hands, i, shapes)
+            hand = record(table, read(laid_down, hands, i), shapes)
             found = legal_distance(table, aims, hand, shapes, needs, room) - 1
             at = RESULT_WORDS * i
             out[at] = out[at] & ~(255 << 16) | (found & 255) << 16

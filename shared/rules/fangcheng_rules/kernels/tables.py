@@ -5,9 +5,12 @@ All of them are one flat array of 32-bit integers, so that one argument carries 
 ==========  ==========================================================================
 `HEADER`    where the other parts begin, and small lists
 `OCTAL`     a word for each count of three ranks (see `octal_words`)
-`ROWS`      two words for each key of a suit (see `waits_word` below); first the 5**9
-            keys of a numbered suit, then the 5**7 of the honours, then those
-            of the honours where dragon runs are sets
+`ROWS`      a word for each key of a suit (see below); first the 5**9 keys of a
+            numbered suit, then the 5**7 of the honours, then those of the
+            honours where dragon runs are sets
+`CLASSES`   for each of these rows the class of the suit's distances, four to a word:
+            in a hand with whatever melds, none of them in this suit
+`WANTED`    a word for each key of a numbered suit: see `distances.wanted`
 `SPLITS`    two words for each reading of a complete suit
 `WALKS`     the shanten walks of suits that have melds, 15 words a state
 `MERGE`     the class of two suits together, by the classes of either
@@ -18,10 +21,9 @@ A *key* has a base-5 digit for each rank, the first rank's lowest: how many are 
 suit's *row* is its key, for honours `PLAIN_HONOURS` or `RUN_HONOURS` more; a tile more or less
 moves the row by a power of 5.
 
-First word of a row: bits 0-8, the ranks that would make it complete; bit 9, whether it is
-complete with a pair; bits 10-12, how many readings it has as it is (0: it is not complete); from
-bit 13, the first of them among the splits. Second word: the class of its distances, for a hand
-with whatever melds, none of them in this suit.
+A row: bits 0-8, the ranks that would make it complete; bit 9, whether it is complete with a pair;
+bits 10-12, how many readings it has as it is (0: it is not complete); from bit 13, the first of
+them among the splits.
 
 First word of a split: bits 0-8, triplets; bits 9-12, the pair's rank (from 1; 0: none). Second
 word: sequences, in seven fields of three bits; of the honours, dragon runs.
@@ -49,6 +51,7 @@ from .distances import (
     Walk,
     together,
     walk,
+    wanted,
 )
 from .folders import cache_folder, digest_of
 
@@ -63,7 +66,7 @@ RUN_HONOURS = KEYS + HONOUR_KEYS
 
 # The header's parts.
 MAGIC = 0
-PARTS = 1  # where ROWS, SPLITS, WALKS, MERGE, FINAL begin, and how wide MERGE and FINAL are
+PARTS = 1  # the `Layout`
 STEP = 10  # by how much a tile of each of the 34 kinds moves its suit's row
 SYMBOL = 44  # by copies laid down, the first of a rank's symbols
 START = 50  # by number of melds, the first state of the walk,
@@ -77,24 +80,28 @@ class Layout(NamedTuple):
     """Where the parts of a table begin."""
 
     ROWS: int
+    CLASSES: int
+    WANTED: int
     SPLITS: int
     WALKS: int
     MERGE: int
     FINAL: int
     MERGE_WIDTH: int
+    """How many classes a suit has,"""
     FINAL_WIDTH: int
+    """... and two of them together."""
 
 
 OCTAL = HEADER
 # How many readings, states and classes there are is not ours to choose. Known beforehand, they
 # are constants to compiled code; `build` finds out whether it counts the same.
-LAYOUT = Layout(576, 4219326, 4269296, 4601771, 4660820, 243, 403)
-ROWS, SPLITS, WALKS, MERGE, FINAL, MERGE_WIDTH, FINAL_WIDTH = LAYOUT
+LAYOUT = Layout(576, 2109951, 2637295, 4590420, 4640390, 4972865, 5031914, 243, 403)
+ROWS, CLASSES, WANTED, SPLITS, WALKS, MERGE, FINAL, MERGE_WIDTH, FINAL_WIDTH = LAYOUT
 
 
 def layout(table: Table) -> Layout:
     """The layout that the table's header tells."""
-    return Layout(*(int(word) for word in table[PARTS : PARTS + 7]))
+    return Layout(*(int(word) for word in table[PARTS : PARTS + len(LAYOUT)]))
 
 
 @cache
@@ -133,9 +140,7 @@ def build() -> Table:
     everything = np.concatenate([each.vectors[..., 0] for each in walks])
     vectors, numbered = np.unique(everything, axis=0, return_inverse=True)
     classes = np.split(numbered, np.cumsum([len(each.vectors) for each in walks])[:-1])
-    numbers[:, 1] = classes[0][last_states(plain)]
-    honours[:, 1] = classes[1][last_states(lone)]
-    run_honours[:, 1] = classes[2][last_states(running)]
+    of_rows = [classes[i][last_states(way)] for i, way in enumerate(walks[:3])]
 
     width = len(vectors)
     pairs = together(np.repeat(vectors, width, axis=0), np.tile(vectors, (width, 1, 1)))
@@ -152,7 +157,9 @@ def build() -> Table:
 
     parts = [
         octal_words(),
-        np.concatenate([numbers, honours, run_honours]).ravel(),
+        np.concatenate([numbers, honours, run_honours]),
+        _four_to_a_word(np.concatenate(of_rows)),
+        wanted(),
         np.concatenate([number_splits, honour_splits, run_splits]).ravel(),
         walk_words,
         merge.ravel(),
@@ -164,7 +171,7 @@ def build() -> Table:
     found = Layout._make([*map(int, begins[1:-1]), width, pair_width])
     if found != LAYOUT:
         raise ValueError(f"the tables are laid out otherwise than compiled code has it: {found}")
-    header[PARTS : PARTS + 7] = found
+    header[PARTS : PARTS + len(found)] = found
     header[STEP : STEP + 34] = [5 ** (kind % 9) for kind in range(34)]
     header[SYMBOL : SYMBOL + 5] = SYMBOLS_FOR_LAID
     header[START : START + 5] = [0, *starts[:4]]
@@ -188,7 +195,7 @@ def octal_words() -> Ints:
 
 
 def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
-    """Rows of all keys of a suit, their class left open, and the splits they point to.
+    """Rows of all keys of a suit, and the splits they point to.
 
     `runs`: where three different ranks in a row begin a set.
     """
@@ -212,14 +219,21 @@ def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
     order = np.argsort(keys, kind="stable")
     keys, splits, pair_ranks = keys[order], splits[order], pair_ranks[order]
 
-    rows = np.zeros((5**ranks, 2), np.int64)
+    rows = np.zeros(5**ranks, np.int64)
     complete, first, readings = np.unique(keys, return_index=True, return_counts=True)
     with_pair = (pair_ranks[first] > 0).astype(np.int64)
-    rows[complete, 0] = with_pair << 9 | readings << 10 | (first + first_split) << 13
+    rows[complete] = with_pair << 9 | readings << 10 | (first + first_split) << 13
     for rank in range(ranks):
         has = complete[complete // steps[rank] % 5 > 0]
-        rows[has - steps[rank], 0] |= 1 << rank
+        rows[has - steps[rank]] |= 1 << rank
     return rows, splits
+
+
+def _four_to_a_word(numbers: Ints) -> Ints:
+    """Numbers below 256, the first lowest in its word."""
+    octets: npt.NDArray[np.uint8] = np.zeros(-(-len(numbers) // 4) * 4, np.uint8)
+    octets[: len(numbers)] = numbers
+    return octets.view("<i4").astype(np.int64)
 
 
 def last_states(way: Walk) -> Ints:
