@@ -167,7 +167,8 @@ class _Brings(NamedTuple):
 def wanted() -> Ints:
     """For each key of a numbered suit with melds beside it: what its distances want at the most.
 
-    Three bits for each rank, the first one's lowest; 0 for keys of more than eleven tiles.
+    Three bits for each rank, the first one's lowest: three more than how many copies it wants, so
+    that with one more than is left they carry. Keys of more than eleven tiles want none.
     """
     sets, waiting = 3, 3
     states = np.full((1, waiting, waiting, sets + 1, 2, 1), _FAR * _UNIT, np.int64)
@@ -192,7 +193,7 @@ def wanted() -> Ints:
         most |= (ways >> 3 * rank & 7).max(axis=1) << 3 * rank
     words = np.zeros(5**9, np.int64)
     words[keys] = most
-    return words
+    return words + 0o333333333
 
 
 def _next(

@@ -24,12 +24,13 @@ from .facts import (
 from .hands import Out, Words, moved, one_more, pack
 from .records import (
     FIELDS,
+    HONOUR_BITS,
+    MELDS,
     RESULT_WORDS,
     SUIT_BITS,
     RecordBits,
-    beyond_four,
-    every_other,
     held_in,
+    key_in,
     opened,
     read,
     record,
@@ -39,9 +40,11 @@ from .tables import (
     CLASSES,
     FINAL,
     FINAL_WIDTH,
+    FINAL_WORDS,
     HEADER,
     MERGE,
     MERGE_WIDTH,
+    PLAIN_HONOURS,
     RUN_HONOURS,
     RUN_START,
     START,
@@ -62,6 +65,10 @@ TWO_CHANGED: Final = 7
 ORPHANS_FIRST: Final = 0o700000007 << 32 | 0o700000007
 ORPHANS_SECOND: Final = 0o7777777 << 32 | 0o700000007
 """The fields of terminals and honours, in the words of two suits and of the two others."""
+
+CARRIES: Final = 0o1111111110 << 32 | 0o1111111110
+"""Where the ranks of two suits carry from their three bits."""
+ONE_OF_HONOURS: Final = FIELDS & HONOUR_BITS << 32
 
 NO_WAY: Final = 15
 """The distance of what cannot be: no tiles that may come make it a win."""
@@ -91,13 +98,16 @@ def walked(table: Words, row: int, laid: int, state: int, ranks: int) -> int:
 
 
 @inner
+def crowded(wanted: int, laid: int) -> int:
+    """Not 0 where more is wanted of a rank than melds have left; for one suit, or for two."""
+    return ((wanted + laid) ^ wanted ^ laid) & CARRIES
+
+
+@inner
 def class_of(table: Words, row: int, laid: int, melds: int) -> int:
     """The class of a numbered suit's distances, so many tiles of it being laid down."""
     # Melds matter where a tile is wanted of which too many lie in them, which is rare.
-    wanted = table[WANTED + row]
-    even = every_other(wanted) + every_other(laid)
-    odd = every_other(wanted >> 3) + every_other(laid >> 3)
-    if beyond_four(even, odd):
+    if crowded(table[WANTED + row], laid):
         return walked(table, row, laid, table[START + melds], 9)
     return class_in(table, row)
 
@@ -140,9 +150,17 @@ def class_with(table: Words, hand: HandBits, kind: int, shapes: int) -> int:
 
 
 @inner
+def merged(table: Words, a: int, b: int) -> int:
+    """The class of two suits together."""
+    at = MERGE_WIDTH * a + b
+    return (table[MERGE + (at >> 1)] >> (16 * (at & 1))) & 511
+
+
+@inner
 def distance(table: Words, first: int, second: int, melds: int) -> int:
     """Tiles that must come for four sets and a pair, by the classes of two and two suits."""
-    return (table[FINAL + FINAL_WIDTH * first + second] >> (4 * (4 - melds))) & 15
+    at = FINAL_WIDTH * first + second
+    return (table[FINAL + FINAL_WORDS * melds + (at >> 3)] >> (4 * (at & 7))) & 15
 
 
 @inner
@@ -165,37 +183,84 @@ def special_distance(ones: int, twos: int, fours: int, shapes: int) -> int:
 
 
 @inner
-def shanten(table: Words, hand: HandBits, special: int, shapes: int) -> int:
-    """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape.
-
-    `special` is the distance from a special shape, which is for hands without melds.
-    """
+def shanten(table: Words, hand: HandBits, shapes: int) -> int:
+    """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape."""
     a = class_of(table, hand.m, hand.laid & SUIT_BITS, hand.melds)
     b = class_of(table, hand.p, hand.laid >> 32, hand.melds)
     c = class_of(table, hand.s, hand.laid_2 & SUIT_BITS, hand.melds)
     d = class_of_honours(table, hand, shapes)
-    first = table[MERGE + MERGE_WIDTH * a + b]
-    second = table[MERGE + MERGE_WIDTH * c + d]
+    first = merged(table, a, b)
+    second = merged(table, c, d)
     nearest = distance(table, first, second, hand.melds)
-    return (min(nearest, special) if hand.melds == 0 else nearest) - 1
+    if hand.melds == 0:
+        nearest = min(nearest, special_distance(hand.ones, hand.twos, hand.fours, shapes))
+    return nearest - 1
 
 
 @inner
 def special_distance_in(bits: RecordBits, shapes: int) -> int:
     """`special_distance` of a record without melds, from its fields."""
-    first, second = bits.first, bits.second
     nearest = 15
     if shapes & SEVEN_PAIRS:
-        pairs = count_bits((first >> 1) & FIELDS) + count_bits((second >> 1) & FIELDS)
-        fours = count_bits((first >> 2) & FIELDS) + count_bits((second >> 2) & FIELDS)
-        nearest = 7 - pairs - 2 * fours
+        nearest = 7 - bits.pairs - 2 * bits.fours
     if shapes & THIRTEEN_ORPHANS:
-        first &= ORPHANS_FIRST
-        second &= ORPHANS_SECOND
+        first, second = bits.first & ORPHANS_FIRST, bits.second & ORPHANS_SECOND
         kinds = count_bits(held_in(first)) + count_bits(held_in(second))
         more = (first >> 1) | (first >> 2) | (second >> 1) | (second >> 2)
         nearest = min(nearest, 14 - kinds - (1 if more & FIELDS else 0))
     return nearest
+
+
+@inner
+def has_crowded(table: Words, m: int, p: int, s: int, laid: int, laid_s: int) -> int:
+    """Not 0 where melds matter to one of three suits."""
+    # What a suit without melds wants is not looked up: it is a large table.
+    in_m = table[WANTED + (m if laid & SUIT_BITS else 0)]
+    in_p = table[WANTED + (p if laid >> 32 else 0)]
+    in_s = table[WANTED + (s if laid_s else 0)]
+    return crowded(in_m | in_p << 32, laid) | crowded(in_s, laid_s)
+
+
+@apart
+def crowded_classes(table: Words, m: int, p: int, s: int, bits: RecordBits) -> int:
+    """The classes of three suits, eight bits each, where melds matter to one of them."""
+    melds = (bits.facts >> MELDS) & 7
+    laid, laid_2 = bits.even + (bits.odd << 3), bits.even_2 + (bits.odd_2 << 3)
+    return (
+        class_of(table, m, laid & SUIT_BITS, melds)
+        | class_of(table, p, laid >> 32, melds) << 8
+        | class_of(table, s, laid_2 & SUIT_BITS, melds) << 16
+    )
+
+
+@inner
+def shanten_in(table: Words, bits: RecordBits, shapes: int) -> int:
+    """`shanten` of a record that is in order, from its fields."""
+    melds = (bits.facts >> MELDS) & 7
+    laid, laid_2 = bits.even + (bits.odd << 3), bits.even_2 + (bits.odd_2 << 3)
+    m, p = key_in(table, bits.first, 0), key_in(table, bits.first, 32)
+    s = key_in(table, bits.second, 0)
+    if melds != 0 and has_crowded(table, m, p, s, laid, laid_2 & SUIT_BITS):
+        classes = crowded_classes(table, m, p, s, bits)
+        a, b, c = classes & 255, (classes >> 8) & 255, (classes >> 16) & 255
+    else:
+        a, b, c = class_in(table, m), class_in(table, p), class_in(table, s)
+    if shapes & DRAGON_RUN:
+        z = key_in(table, bits.second, 32)
+        if laid_2 >> 32:
+            d = walked(table, z, laid_2 >> 32, table[RUN_START + melds], 7) & 255
+        else:
+            d = class_in(table, RUN_HONOURS + z)
+    else:
+        # The fourth of an honour that was ponged fits nothing.
+        dead = laid_2 & (laid_2 >> 1) & ONE_OF_HONOURS & bits.second
+        d = class_in(table, PLAIN_HONOURS + key_in(table, bits.second ^ dead, 32))
+    first = merged(table, a, b)
+    second = merged(table, c, d)
+    nearest = distance(table, first, second, melds)
+    if melds == 0:
+        nearest = min(nearest, special_distance_in(bits, shapes))
+    return nearest - 1
 
 
 # ---- Under the conditions ----
@@ -394,8 +459,8 @@ def shanten_and_useful(
     b = class_of(table, hand.p, hand.laid >> 32, melds)
     c = class_of(table, hand.s, hand.laid_2 & SUIT_BITS, melds)
     d = class_of_honours(table, hand, shapes)
-    first = table[MERGE + MERGE_WIDTH * a + b]
-    second = table[MERGE + MERGE_WIDTH * c + d]
+    first = merged(table, a, b)
+    second = merged(table, c, d)
     need = needed(hand, needs)
     if needs:
         before = legal_distance(table, aims, hand, shapes, needs, room)
@@ -411,13 +476,13 @@ def shanten_and_useful(
             continue
         e = class_with(table, hand, kind, shapes)
         if kind < 9:
-            after = distance(table, table[MERGE + MERGE_WIDTH * e + b], second, melds)
+            after = distance(table, merged(table, e, b), second, melds)
         elif kind < 18:
-            after = distance(table, table[MERGE + MERGE_WIDTH * a + e], second, melds)
+            after = distance(table, merged(table, a, e), second, melds)
         elif kind < 27:
-            after = distance(table, first, table[MERGE + MERGE_WIDTH * e + d], melds)
+            after = distance(table, first, merged(table, e, d), melds)
         else:
-            after = distance(table, first, table[MERGE + MERGE_WIDTH * c + e], melds)
+            after = distance(table, first, merged(table, c, e), melds)
         ones, twos, fours = one_more(hand.ones, hand.twos, hand.fours, bit)
         if melds == 0:
             after = min(after, special_distance(ones, twos, fours, shapes))
@@ -476,8 +541,7 @@ def shanten_of(
     hand = pack(table, concealed, melds, NO_KIND, 0, 0, shapes)
     if needs:
         return legal_distance(table, aims, hand, shapes, needs, room) - 1
-    special = special_distance(hand.ones, hand.twos, hand.fours, shapes)
-    return shanten(table, hand, special, shapes)
+    return shanten(table, hand, shapes)
 
 
 @entry
@@ -494,8 +558,7 @@ def shanten_of_many(
     for i in range(len(sizes)):
         bits = read(laid_down, hands, i)
         if opened(bits, i, limits, sizes, out) > 0:
-            hand = record(table, bits, shapes)
-            found = shanten(table, hand, special_distance_in(bits, shapes), shapes)
+            found = shanten_in(table, bits, shapes)
             at = RESULT_WORDS * i
             out[at] = out[at] & ~(255 << 24) | (found & 255) << 24
 

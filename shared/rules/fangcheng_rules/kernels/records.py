@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .facts import DRAGON_RUN, HandBits
 from .hands import CHI, CONCEALED_KONG, FIRST_DRAGON, OPEN_KONG, PONG, Out, Words, place_of
 from .speed import count_bits, entry, inner
-from .tables import OCTAL, PLAIN_HONOURS, RUN_HONOURS
+from .tables import FIRST_THREE, LAST_THREE, MIDDLE_THREE, OCTAL, PLAIN_HONOURS, RUN_HONOURS
 
 HAND_WORDS: Final = 4
 RESULT_WORDS: Final = 5
@@ -86,6 +86,12 @@ class RecordBits(NamedTuple):
     even_2: int
     """... bamboos and honours likewise."""
     odd_2: int
+    lone: int
+    """How many concealed kinds have the bit of value 1 in their count,"""
+    pairs: int
+    """... that of value 2,"""
+    fours: int
+    """... and that of value 4."""
     sequences: int
     """Of the other words of `meld_words` the sums."""
     facts: int
@@ -140,7 +146,7 @@ def beyond_four(even: int, odd: int) -> int:
 def read(laid_down: Words, hands: Words, i: int) -> RecordBits:
     """A record, whatever it is; `laid_down` is `meld_words`."""
     at = HAND_WORDS * i
-    third = hands[at + 2]
+    first, second, third = hands[at], hands[at + 1], hands[at + 2]
     even = odd = even_2 = odd_2 = sequences = facts = kongs = concealed_kongs = 0
     # All four places, empty ones too: how many melds there are, nobody can foresee.
     for place in range(4):
@@ -157,14 +163,17 @@ def read(laid_down: Words, hands: Words, i: int) -> RecordBits:
     even_2 += ((third >> 32) & 3) << 44 | ((third >> 36) & 3) << 50
     odd_2 += ((third >> 34) & 3) << 44
     return RecordBits(
-        hands[at],
-        hands[at + 1],
+        first,
+        second,
         third,
         hands[at + 3],
         even,
         odd,
         even_2,
         odd_2,
+        count_bits(first & FIELDS) + count_bits(second & FIELDS),
+        count_bits((first >> 1) & FIELDS) + count_bits((second >> 1) & FIELDS),
+        count_bits((first >> 2) & FIELDS) + count_bits((second >> 2) & FIELDS),
         sequences,
         facts,
         kongs,
@@ -179,26 +188,27 @@ def octal(table: Words, word: int, lowest: int) -> int:
 
 
 @inner
-def key_of(a: int, b: int, c: int) -> int:
-    """A suit's key, from the words of its ranks three by three."""
-    return (a & 127) + 125 * (b & 127) + 15625 * (c & 127)
+def key_in(table: Words, word: int, lowest: int) -> int:
+    """The key of the suit that begins at bit `lowest`; of nine ranks, above which nothing is."""
+    return (
+        table[FIRST_THREE + ((word >> lowest) & 511)]
+        + table[MIDDLE_THREE + ((word >> (lowest + 9)) & 511)]
+        + table[LAST_THREE + ((word >> (lowest + 18)) & 511)]
+    )
 
 
 @inner
 def masks_of(a: int, b: int, c: int) -> int:
     """A suit's counts as three masks of nine ranks: ones, twos, fours."""
-    return (a >> 7) | (b >> 7) << 3 | (c >> 7) << 6
+    return a | b << 3 | c << 6
 
 
 @inner
 def record(table: Words, bits: RecordBits, shapes: int) -> HandBits:
     """The hand of a record that is in order."""
     first, second = bits.first, bits.second
-    m, p, s, z = first & SUIT_BITS, first >> 32, second & SUIT_BITS, second >> 32
-    row_m = key_of(octal(table, m, 0), octal(table, m, 9), octal(table, m, 18))
-    row_p = key_of(octal(table, p, 0), octal(table, p, 9), octal(table, p, 18))
-    row_s = key_of(octal(table, s, 0), octal(table, s, 9), octal(table, s, 18))
-    row_z = key_of(octal(table, z, 0), octal(table, z, 9), octal(table, z, 18))
+    row_m, row_p = key_in(table, first, 0), key_in(table, first, 32)
+    row_s, row_z = key_in(table, second, 0), key_in(table, second, 32)
     row_z += RUN_HONOURS if shapes & DRAGON_RUN else PLAIN_HONOURS
 
     # What is held, concealed or not.
@@ -253,15 +263,6 @@ def is_open(hand: HandBits) -> int:
 
 
 @inner
-def tiles_in(word: int) -> int:
-    """How many tiles the words of two suits count."""
-    twos, fours = word >> 1, word >> 2
-    return (
-        count_bits(word & FIELDS) + 2 * count_bits(twos & FIELDS) + 4 * count_bits(fours & FIELDS)
-    )
-
-
-@inner
 def held_in(word: int) -> int:
     """Which ranks the words of two suits have any of: a bit in each field."""
     return (word | word >> 1 | word >> 2) & FIELDS
@@ -289,25 +290,17 @@ def status_of(bits: RecordBits, limits: Words) -> int:
 
     if first & ~(SUIT_BITS | SUIT_BITS << 32) or second & ~(SUIT_BITS | HONOUR_BITS << 32):
         return -TILE_NOT_PLAYED
-    even, odd = every_other(first), every_other(first >> 3)
-    even_2, odd_2 = every_other(second), every_other(second >> 3)
+    even, odd = every_other(first) + bits.even, every_other(first >> 3) + bits.odd
+    even_2, odd_2 = every_other(second) + bits.even_2, every_other(second >> 3) + bits.odd_2
     if beyond_four(even, odd) | beyond_four(even_2, odd_2):
         return -FIFTH_COPY
-    size = tiles_in(first) + tiles_in(second) + 3 * melds
+    size = bits.lone + 2 * bits.pairs + 4 * bits.fours + 3 * melds
     if size != THIRTEEN and size != FOURTEEN:
         return -WRONG_TILE_COUNT
-    even, odd, even_2, odd_2 = (
-        even + bits.even,
-        odd + bits.odd,
-        even_2 + bits.even_2,
-        odd_2 + bits.odd_2,
-    )
-    if beyond_four(even, odd) | beyond_four(even_2, odd_2):
-        return -FIFTH_COPY
     # No rank counts more than four: the fields are those of a record again.
     if (
         held_in(even | odd << 3) & ~limits[PLAYED]
-        or held_in(even_2 | odd_2 << 3) & ~limits[PLAYED + 1]
+        | held_in(even_2 | odd_2 << 3) & ~limits[PLAYED + 1]
     ):
         return -TILE_NOT_PLAYED
 

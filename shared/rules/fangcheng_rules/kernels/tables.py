@@ -4,7 +4,8 @@ All of them are one flat array of 32-bit integers, so that one argument carries 
 
 ==========  ==========================================================================
 `HEADER`    where the other parts begin, and small lists
-`OCTAL`     a word for each count of three ranks (see `octal_words`)
+`OCTAL`     words for each count of three ranks (see `octal_words`): their bits, and
+            their share of a key where they are the first three, the next, the last
 `ROWS`      a word for each key of a suit (see below); first the 5**9 keys of a
             numbered suit, then the 5**7 of the honours, then those of the
             honours where dragon runs are sets
@@ -13,8 +14,9 @@ All of them are one flat array of 32-bit integers, so that one argument carries 
 `WANTED`    a word for each key of a numbered suit: see `distances.wanted`
 `SPLITS`    two words for each reading of a complete suit
 `WALKS`     the shanten walks of suits that have melds, 15 words a state
-`MERGE`     the class of two suits together, by the classes of either
-`FINAL`     the hand's distance, by the classes of two and two suits
+`MERGE`     the class of two suits together, by the classes of either, two to a word
+`FINAL`     for each number of melds the hand's distance, by the classes of two and two
+            suits, eight to a word
 ==========  ==========================================================================
 
 A *key* has a base-5 digit for each rank, the first rank's lowest: how many are concealed. A
@@ -36,7 +38,7 @@ import os
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +48,6 @@ from .distances import (
     SEQUENCES,
     SYMBOLS,
     SYMBOLS_FOR_LAID,
-    Bytes,
     Ints,
     Walk,
     together,
@@ -93,9 +94,14 @@ class Layout(NamedTuple):
 
 
 OCTAL = HEADER
+FIRST_THREE = OCTAL + 512
+MIDDLE_THREE = OCTAL + 1024
+LAST_THREE = OCTAL + 1536
 # How many readings, states and classes there are is not ours to choose. Known beforehand, they
 # are constants to compiled code; `build` finds out whether it counts the same.
-LAYOUT = Layout(576, 2109951, 2637295, 4590420, 4640390, 4972865, 5031914, 243, 403)
+LAYOUT = Layout(2112, 2111487, 2638831, 4591956, 4641926, 4974401, 5003926, 243, 403)
+FINAL_WORDS = -(-(LAYOUT.FINAL_WIDTH**2) // 8)
+"""How many words `FINAL` has for each number of melds."""
 ROWS, CLASSES, WANTED, SPLITS, WALKS, MERGE, FINAL, MERGE_WIDTH, FINAL_WIDTH = LAYOUT
 
 
@@ -146,11 +152,9 @@ def build() -> Table:
     pairs = together(np.repeat(vectors, width, axis=0), np.tile(vectors, (width, 1, 1)))
     pair_vectors, merge = np.unique(pairs, axis=0, return_inverse=True)
     pair_width = len(pair_vectors)
-    final = _packed_distances(
-        together(
-            np.repeat(pair_vectors, pair_width, axis=0),
-            np.tile(pair_vectors, (pair_width, 1, 1)),
-        )
+    final = together(
+        np.repeat(pair_vectors, pair_width, axis=0),
+        np.tile(pair_vectors, (pair_width, 1, 1)),
     )
     # A hand has no melds to walk over where the plain rows do.
     walk_words, starts = walk_words_of(melded, classes[3:])
@@ -158,14 +162,14 @@ def build() -> Table:
     parts = [
         octal_words(),
         np.concatenate([numbers, honours, run_honours]),
-        _four_to_a_word(np.concatenate(of_rows)),
+        _packed(np.concatenate(of_rows), 8),
         wanted(),
         np.concatenate([number_splits, honour_splits, run_splits]).ravel(),
         walk_words,
-        merge.ravel(),
-        final,
+        _packed(merge.ravel(), 16),
+        *(_packed(final[:, 4 - melds, 1], 4) for melds in range(5)),
     ]
-    begins = np.cumsum([HEADER, *(len(part) for part in parts)])
+    begins = np.cumsum([HEADER, *(len(part) for part in parts[:8])])
     header = np.zeros(HEADER, np.int64)
     header[MAGIC] = MAGIC_WORD
     found = Layout._make([*map(int, begins[1:-1]), width, pair_width])
@@ -176,22 +180,24 @@ def build() -> Table:
     header[SYMBOL : SYMBOL + 5] = SYMBOLS_FOR_LAID
     header[START : START + 5] = [0, *starts[:4]]
     header[RUN_START : RUN_START + 5] = [0, *starts[4:]]
-    table = np.concatenate([header, *parts]).astype(np.int32)
+    table = np.concatenate([header, *parts]).astype(np.uint32).view(np.int32)
     table.flags.writeable = False
     return table
 
 
 def octal_words() -> Ints:
-    """A word for each count of three ranks, three bits each; counts above four are nobody's.
+    """Words for each count of three ranks, three bits each; counts above four are nobody's.
 
-    Bits 0-6, the three as a key; bits 7-9, 16-18, 25-27, the same as masks of the ranks that have
-    the bit of value 1, of value 2, of value 4.
+    512 words of masks: bits 0-2, the ranks that have the bit of value 1; bits 9-11, that of value
+    2; bits 18-20, that of value 4. Then three times 512: the three ranks as a key's first, its
+    middle and its last digits.
     """
     counts = np.arange(512)[:, None] >> np.array([0, 3, 6]) & 7
-    words: Ints = counts @ np.array([1, 5, 25]) & 127
-    for value in range(3):
-        words |= ((counts >> value & 1) @ np.array([1, 2, 4])) << (7 + 9 * value)
-    return words
+    masks: Ints = sum(
+        ((counts >> value & 1) @ np.array([1, 2, 4])) << (9 * value) for value in range(3)
+    )
+    keys = np.where(counts.max(axis=1) > 4, 0, counts @ np.array([1, 5, 25]))
+    return np.concatenate([masks, keys, 125 * keys, 15625 * keys])
 
 
 def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
@@ -229,11 +235,13 @@ def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
     return rows, splits
 
 
-def _four_to_a_word(numbers: Ints) -> Ints:
-    """Numbers below 256, the first lowest in its word."""
-    octets: npt.NDArray[np.uint8] = np.zeros(-(-len(numbers) // 4) * 4, np.uint8)
-    octets[: len(numbers)] = numbers
-    return octets.view("<i4").astype(np.int64)
+def _packed(numbers: npt.NDArray[Any], bits: int) -> Ints:
+    """Numbers of so many bits, as many to a word as it has room for; the first one lowest."""
+    each = 32 // bits
+    padded = np.zeros((-(-len(numbers) // each), each), np.int64)
+    padded.ravel()[: len(numbers)] = numbers
+    words: Ints = (padded << bits * np.arange(each)).sum(axis=1)
+    return words
 
 
 def last_states(way: Walk) -> Ints:
@@ -260,20 +268,12 @@ def walk_words_of(walks: list[Walk], classes: list[Ints]) -> tuple[Ints, list[in
     return np.concatenate(words), starts
 
 
-def _packed_distances(vectors: Bytes) -> Ints:
-    """The distances with a pair, four bits for each number of sets."""
-    return sum(
-        (vectors[:, sets, 1].astype(np.int64) << (4 * sets) for sets in range(5)),
-        start=np.zeros(len(vectors), np.int64),
-    )
-
-
 def _read(file: Path) -> Table | None:
     table = read_words(file)
     if table is None:
         return None
     places = layout(table)
-    return table if places == LAYOUT and len(table) == FINAL + FINAL_WIDTH**2 else None
+    return table if places == LAYOUT and len(table) == FINAL + 5 * FINAL_WORDS else None
 
 
 def read_words(file: Path) -> Table | None:
