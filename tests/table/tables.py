@@ -11,7 +11,9 @@ from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
 from fangcheng_table import codec
-from fangcheng_table.core import Patience, Table, chain_of
+from fangcheng_table.clocks import Patience
+from fangcheng_table.core import Table
+from fangcheng_table.dealing import chain_of
 from fangcheng_table.events import (
     Event,
     HandSettled,
