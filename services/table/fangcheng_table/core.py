@@ -240,6 +240,10 @@ class Table:
         holds = tuple(seat.plan.hold_ids for seat in self.state.seats)
         return holds if any(holds) else ()
 
+    def returns(self) -> dict[int, tuple[str, ...]]:
+        """Holds of those who left before the table closed, to be given back, by vacancy."""
+        return self.state.owed
+
     # Time.
 
     def arm(self, now_ms: int) -> None:
