@@ -8,6 +8,7 @@ import pytest
 
 from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
+from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import Dissolved, Escape
 from fangcheng_table import operating, votes
 from fangcheng_table.core import Table
@@ -120,8 +121,9 @@ def test_where_the_rules_start_over_a_voided_hand_leads_to_a_new_first_dealer():
     (first,) = of(play.HandStarted, drive.events)
     operating.void_hand(drive.table, ORDER, 1)
     (started,) = of(play.HandStarted, drive.settle())
-    # Two dice are shown before each deal, two more are rolled for a first dealer.
-    assert len(first.dice) == len(started.dice) == 4
+    # Besides those that are shown before each deal, two are rolled for a first dealer.
+    rules = rule_set("shandong")
+    assert len(first.dice) == len(started.dice) == rules.hand_dice + rules.first_dealer_dice
     assert started.drawn_hands_before == 0
 
 
