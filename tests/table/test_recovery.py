@@ -125,12 +125,14 @@ class Stage:
 
     async def open(self, **more: Any) -> LiveTable:
         event = created(timing=Timing(claim_window_ms=0, between_hands_ms=0), **more)
-        table = NewTable(event.table_id, "r1", "", event.rule_set, PLAYERS, {})
-        await self.journal.create(table, [Record(1, 1_000, event)])
+        table = NewTable(
+            event.table_id, "r1", "", event.rule_set, event.revision, PLAYERS, event.labels
+        )
+        await self.journal.create(table, [Record(1, 1_000, event)], "owner")
         return await self.resume()
 
     async def resume(self) -> LiveTable:
-        return LiveTable(await self.journal.read("t1"), self.around)
+        return LiveTable(await self.journal.read("t1"), self.around, 1)
 
 
 @asynccontextmanager
