@@ -16,6 +16,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_table.settings import TableSettings
 from fangcheng_table.sqlite import SqliteJournal
@@ -83,7 +84,7 @@ async def test_a_table_that_is_killed_in_the_middle_of_hands_goes_on(tmp_path):
     """kill -9, again and again: no hand is lost, none is paid twice, no viewer misses an event."""
     async with process(tmp_path) as service:
         made = await service.stub("operator").CreateTable(
-            request(hands=4, stakes=[wire.Stake(currency="silver", per_unit=10)])
+            request(hands=4, stakes=[state_pb2.Stake(currency="silver", per_unit=10)])
         )
         table_id = made.table.table_id
         players = [Player(service, name) for name in PLAYERS]

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fangcheng.rules.v1 import rules_pb2 as rules
-from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1 import state_pb2
 from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
 
-from . import convert
+from . import convert, convert_play
 from .core import Patience, Table
 from .errors import AttendedElsewhere, JournalUnavailable, Moved, NotSeated, StaleDecision
 from .evaluator import Evaluator
@@ -146,16 +146,16 @@ class LiveTable:
         """Have something done, in its turn; the outcome once it is stored and shown."""
         return await self._post(change)
 
-    async def shown(self) -> wire.Table:
+    async def shown(self) -> state_pb2.Table:
         """The table as it is stored, for operators and services; without its endpoint."""
         return await self.do(lambda table: convert.table_to_wire(table.state))
 
-    async def act(self, seat: int, decision_id: str, answer: wire.Action) -> bool:
+    async def act(self, seat: int, decision_id: str, answer: state_pb2.Action) -> bool:
         """A player's act; whether it was a repeat of an answer that had been taken."""
-        if convert.hands_over(answer):
+        if convert_play.hands_over(answer):
             return await self.do(lambda table: table.hand_over(seat, decision_id))
         started = time.perf_counter()
-        action = convert.action_from_wire(answer)
+        action = convert_play.action_from_wire(answer)
         try:
             replayed = await self.do(lambda table: table.act(seat, decision_id, action))
         except StaleDecision:

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from fangcheng.table.v1 import records_pb2, state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit import pages
 from fangcheng_kit.errors import FailedPrecondition, InvalidArgument, NotFound
@@ -140,7 +141,9 @@ class Tables:
         self._put_away(table)
         return table
 
-    async def find(self, wanted: Filter, size: int, token: str) -> tuple[list[wire.Table], str]:
+    async def find(
+        self, wanted: Filter, size: int, token: str
+    ) -> tuple[list[state_pb2.Table], str]:
         """A page of tables, newest first, and the token of the next one."""
         filters = [
             wanted.include_closed,
@@ -157,16 +160,16 @@ class Tables:
         shown = [await self._shown(one) for one in found]
         return [table for table in shown if table is not None], next_token
 
-    async def _shown(self, found: Found) -> wire.Table | None:
+    async def _shown(self, found: Found) -> state_pb2.Table | None:
         """A table of a list; None for one that cannot be read (`resume` has told of it)."""
         if found.summary is not None:
-            return wire.Table.FromString(found.summary)
+            return state_pb2.Table.FromString(found.summary)
         try:
             return await (await self.get(found.table_id)).shown()
         except (UnknownEvent, RulesError):
             return None
 
-    async def record(self, table: LiveTable, hand_number: int) -> wire.HandRecord:
+    async def record(self, table: LiveTable, hand_number: int) -> records_pb2.HandRecord:
         """Everything about a finished hand; raises `UnknownHand` or `HandNotFinished`."""
         newest, in_play = await table.do(
             lambda table: (table.state.hand_number, table.state.in_play is not None)
@@ -247,8 +250,10 @@ def _unlike(given: Mapping[str, tuple[str, ...]], what: str) -> None:
             seen.add(word)
 
 
-def _hand_record(records: list[Record], created: TableCreated, hand_number: int) -> wire.HandRecord:
-    message = wire.HandRecord(
+def _hand_record(
+    records: list[Record], created: TableCreated, hand_number: int
+) -> records_pb2.HandRecord:
+    message = records_pb2.HandRecord(
         table_id=created.table_id,
         hand_number=hand_number,
         rules=convert.choice_to_wire(created.rule_set, created.revision, created.options),
