@@ -126,12 +126,14 @@ class Stage:
 
     async def open(self, **more: Any) -> LiveTable:
         event = created(timing=Timing(claim_window_ms=0, between_hands_ms=0), **more)
-        table = NewTable(event.table_id, "r1", "", event.rule_set, PLAYERS, {})
-        await self.journal.create(table, [Record(1, 1_000, event)])
+        table = NewTable(
+            event.table_id, "r1", "", event.rule_set, event.revision, PLAYERS, event.labels
+        )
+        await self.journal.create(table, [Record(1, 1_000, event)], "owner")
         return await self.resume()
 
     async def resume(self) -> LiveTable:
-        return LiveTable(await self.journal.read("t1"), self.around)
+        return LiveTable(await self.journal.read("t1"), self.around, 1)
 
 
 @asynccontextmanager
@@ -198,7 +200,7 @@ async def test_a_journal_that_fails_at_random_loses_and_doubles_nothing(tmp_path
         assert [record.sequence for record in records] == list(range(1, len(records) + 1))
         assert TableState.replay(record.event for record in records) == table.state
         # What a viewer saw is what is stored, each event once.
-        again = LiveTable(records, it.around)
+        again = LiveTable(records, it.around, 1)
         for seat, events in enumerate(seen):
             assert [event.number for event in events] == list(range(1, len(events) + 1))
             stored = [again.feed.event(seat, n) for n in range(1, again.feed.last(seat) + 1)]

@@ -114,6 +114,11 @@ class Feed:
         self._readers.add(reader)
         return reader
 
+    def end(self, why: ServiceError) -> None:
+        """End all readers."""
+        for reader in self._readers:
+            reader.end(why)
+
     def close(self, reader: Reader) -> None:
         """Forget a reader."""
         self._readers.discard(reader)

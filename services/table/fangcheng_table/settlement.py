@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fangcheng_rules.round import Round
+from fangcheng_rules.scoring import Dissolved, End
 
 from .events import SeatPlan, TableCreated
 
@@ -46,6 +47,15 @@ class Settlement:
     hold_only: bool = False
     minimums: tuple[tuple[str, str, int], ...] = ()
     """Currency, book and what a seat must have left to go on."""
+
+
+def is_owed(created: TableCreated, end: End, *, charged: bool) -> bool:
+    """Whether a hand that ended so is settled with the wallet; `charged` as below.
+
+    Nothing of a dissolved hand is paid (rules/README, Leaving), and no fee with it.
+    """
+    is_paid = not isinstance(end, Dissolved)
+    return is_paid and bool(created.stakes or (created.fees and not charged))
 
 
 def settlement_of(

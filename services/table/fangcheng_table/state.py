@@ -9,7 +9,7 @@ from typing import Any, Literal, cast, get_args
 from fangcheng_rules import events as play
 from fangcheng_rules.round import Round
 from fangcheng_rules.rulesets import rule_set
-from fangcheng_rules.scoring import Dissolved, Draw, Escape
+from fangcheng_rules.scoring import Draw, Escape
 
 from .events import (
     ConnectionChanged,
@@ -36,6 +36,7 @@ from .events import (
     VoteClosed,
     VoteOpened,
 )
+from .settlement import is_owed
 
 Phase = Literal["before_deal", "playing", "between_hands", "closed"]
 
@@ -256,9 +257,7 @@ class TableState:
         if isinstance(event.end, Escape):
             self.seats[event.end.seat].leaves = "escape"
         self.next_dealer = hand.rule_set.next_dealer(hand.finished)
-        is_due = bool(created.stakes or (created.fees and not self.charged))
-        # Nothing of a dissolved hand is paid, and no fee with it.
-        self.settled = isinstance(event.end, Dissolved) or not is_due
+        self.settled = not is_owed(created, event.end, charged=self.charged)
         if not any(seat.connected for seat in self.seats):
             return  # All were lost together, which counts against nobody.
         for seat in self.seats:
