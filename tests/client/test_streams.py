@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import events_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client import attend, connect, explain, streams, watch
 from fangcheng_client.streams import MissingEvent
 from fangcheng_kit import Kit, Servicer, Settings, errors, principal, serving
@@ -43,7 +43,7 @@ class Table:
     async def _play(self) -> AsyncIterator[tuple[str, Any]]:
         for step in self.scripts.pop(0):
             if isinstance(step, int):
-                yield "event", table_pb2.TableEvent(number=step)
+                yield "event", events_pb2.TableEvent(number=step)
             elif isinstance(step, Exception):
                 raise step
             elif step == "beat":
@@ -54,7 +54,7 @@ class Table:
     async def _other(self, request: Any, context: Any) -> Any:
         raise AssertionError("not called here")
 
-    CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = GetHandRecord = _other
+    CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = _other
 
 
 AWAY = errors.Unavailable("DRAINING", "Elsewhere.")
@@ -86,7 +86,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "LONGEST_PAUSE_SECONDS", 0.05)
 
 
-Open = Callable[..., AsyncIterator[table_pb2.TableEvent]]
+Open = Callable[..., AsyncIterator[events_pb2.TableEvent]]
 
 
 @pytest.mark.parametrize("open_stream", [attend, watch])

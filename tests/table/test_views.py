@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 
-from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1 import events_pb2
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import Action, Prompt
 from fangcheng_rules.melds import MeldKind
@@ -120,7 +120,7 @@ class Knowledge:
         return {code(tile) for tile in {*self.own, *self.public}}
 
 
-def seen_by_all(drive: Drive) -> dict[int, list[wire.TableEvent]]:
+def seen_by_all(drive: Drive) -> dict[int, list[events_pb2.TableEvent]]:
     feed = Feed()
     feed.publish(drive.records)
     return {v: [feed.event(v, n) for n in range(1, feed.last(v) + 1)] for v in VIEWERS}

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2
 
 FACE_DOWN = 0
 
@@ -48,7 +48,7 @@ class TableView:
     own_seat: int | None = None
     """The viewer's seat; None for a spectator."""
     seats: list[SeatView] = field(default_factory=lambda: [SeatView() for _ in range(4)])
-    stakes: list[table_pb2.Stake] = field(default_factory=list)
+    stakes: list[state_pb2.Stake] = field(default_factory=list)
     hands: int = 0
     """Hands to play; 0: open."""
     hand_number: int = 0
@@ -61,17 +61,17 @@ class TableView:
     """The tiles turned up on the wall, newest last."""
     treasure: int = 0
     """The kind of the treasure (宝牌); 0: there is none."""
-    prompt: table_pb2.Prompt | None = None
+    prompt: events_pb2.Prompt | None = None
     """The viewer's open prompt."""
-    ended: table_pb2.HandEnded | None = None
+    ended: events_pb2.HandEnded | None = None
     """The result of the last hand, until the next begins."""
-    settled: table_pb2.HandSettled | None = None
-    closed: table_pb2.TableClosed | None = None
+    settled: events_pb2.HandSettled | None = None
+    closed: events_pb2.TableClosed | None = None
     last_number: int = 0
     dealing: bool = False
     """Nobody has played since the deal: flowers are being replaced, the dealer is next."""
 
-    def apply(self, event: table_pb2.TableEvent) -> None:
+    def apply(self, event: events_pb2.TableEvent) -> None:
         """Take the next event. A kind that this client does not know changes nothing."""
         self.last_number = event.number
         kind = event.WhichOneof("kind")
@@ -110,7 +110,7 @@ class TableView:
                 seen.update(tile for tile in meld.tiles if tile != FACE_DOWN)
         return seen
 
-    def _table_opened(self, opened: table_pb2.TableOpened) -> None:
+    def _table_opened(self, opened: events_pb2.TableOpened) -> None:
         table = opened.table
         self.table_id = table.table_id
         self.rules = table.rules
@@ -125,7 +125,7 @@ class TableView:
             known.leaving = seat.leaving
             known.standing = seat.standing
 
-    def _hand_started(self, started: table_pb2.HandStarted) -> None:
+    def _hand_started(self, started: events_pb2.HandStarted) -> None:
         self.hand_number = started.hand_number
         self.dealer = started.dealer
         self.wall_tiles = started.wall_tiles
@@ -146,18 +146,18 @@ class TableView:
             seat.piao = 0
             seat.false_wins = 0
 
-    def _piao_shown(self, shown: table_pb2.PiaoShown) -> None:
+    def _piao_shown(self, shown: events_pb2.PiaoShown) -> None:
         for seat, units in zip(self.seats, shown.units, strict=True):
             seat.piao = units
 
-    def _dealt(self, dealt: table_pb2.Dealt) -> None:
+    def _dealt(self, dealt: events_pb2.Dealt) -> None:
         self.wall_tiles = dealt.wall_tiles
         self.turn = self.dealer
         self.dealing = True
         for seat, hand in zip(self.seats, dealt.hands, strict=True):
             seat.concealed = list(hand.tiles)
 
-    def _drawn(self, drawn: table_pb2.Drawn) -> None:
+    def _drawn(self, drawn: events_pb2.Drawn) -> None:
         self.wall_tiles = drawn.wall_tiles
         seat = self.seats[drawn.seat]
         seat.concealed.append(drawn.tile)
@@ -166,21 +166,21 @@ class TableView:
         self.turn = drawn.seat
         seat.drawn = drawn.tile
 
-    def _flower_laid(self, laid: table_pb2.FlowerLaid) -> None:
+    def _flower_laid(self, laid: events_pb2.FlowerLaid) -> None:
         seat = self.seats[laid.seat]
         _take(seat.concealed, laid.tile)
         seat.drawn = None
         seat.flowers.append(laid.tile)
 
-    def _treasure_turned(self, turned: table_pb2.TreasureTurned) -> None:
+    def _treasure_turned(self, turned: events_pb2.TreasureTurned) -> None:
         self.treasure = turned.tile
         if turned.tile:
             self.turned.append(turned.tile)
 
-    def _false_win_called(self, called: table_pb2.FalseWinCalled) -> None:
+    def _false_win_called(self, called: events_pb2.FalseWinCalled) -> None:
         self.seats[called.seat].false_wins += 1
 
-    def _discarded(self, discarded: table_pb2.Discarded) -> None:
+    def _discarded(self, discarded: events_pb2.Discarded) -> None:
         self.dealing = False
         seat = self.seats[discarded.seat]
         # A seat that has declared discards what it drew, whatever else is known of its hand.
@@ -194,7 +194,7 @@ class TableView:
         self.turn = None
         self.last_discard = (discarded.seat, discarded.tile)
 
-    def _melded(self, melded: table_pb2.Melded) -> None:
+    def _melded(self, melded: events_pb2.Melded) -> None:
         self.dealing = False
         seat = self.seats[melded.seat]
         meld = melded.meld
@@ -226,7 +226,7 @@ class TableView:
         self.last_discard = None
         return claimed
 
-    def _kong_robbed(self, robbed: table_pb2.KongRobbed) -> None:
+    def _kong_robbed(self, robbed: events_pb2.KongRobbed) -> None:
         self.last_discard = None
         melds = self.seats[robbed.seat].melds
         for place, meld in enumerate(melds):
@@ -237,23 +237,23 @@ class TableView:
                 before.kind = "pong" if meld.kind == "added_kong" else meld.kind
                 melds[place] = before
 
-    def _prompt(self, prompt: table_pb2.Prompt) -> None:
+    def _prompt(self, prompt: events_pb2.Prompt) -> None:
         self.prompt = prompt
 
-    def _prompt_closed(self, closed: table_pb2.PromptClosed) -> None:
+    def _prompt_closed(self, closed: events_pb2.PromptClosed) -> None:
         if self.prompt is not None and self.prompt.decision_id == closed.decision_id:
             self.prompt = None
 
-    def _trustee_changed(self, changed: table_pb2.TrusteeChanged) -> None:
+    def _trustee_changed(self, changed: events_pb2.TrusteeChanged) -> None:
         self.seats[changed.seat].trustee = changed.trustee
 
-    def _connection_changed(self, changed: table_pb2.ConnectionChanged) -> None:
+    def _connection_changed(self, changed: events_pb2.ConnectionChanged) -> None:
         self.seats[changed.seat].connected = changed.connected
 
-    def _leave_announced(self, announced: table_pb2.LeaveAnnounced) -> None:
+    def _leave_announced(self, announced: events_pb2.LeaveAnnounced) -> None:
         self.seats[announced.seat].leaving = True
 
-    def _hand_ended(self, ended: table_pb2.HandEnded) -> None:
+    def _hand_ended(self, ended: events_pb2.HandEnded) -> None:
         self.ended = ended
         self.prompt = None
         self.turn = None
@@ -265,15 +265,15 @@ class TableView:
             seat.declared = shown.declared
             seat.standing += net
 
-    def _hand_settled(self, settled: table_pb2.HandSettled) -> None:
+    def _hand_settled(self, settled: events_pb2.HandSettled) -> None:
         self.settled = settled
 
-    def _table_closed(self, closed: table_pb2.TableClosed) -> None:
+    def _table_closed(self, closed: events_pb2.TableClosed) -> None:
         self.closed = closed
         self.prompt = None
 
 
-def shown_name(seat: table_pb2.Seat) -> str:
+def shown_name(seat: state_pb2.Seat) -> str:
     """The name of a seat's player to show: the profile where it is plain text, else the id."""
     try:
         name = seat.profile.decode("utf-8").strip()

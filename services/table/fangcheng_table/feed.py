@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_kit.errors import ServiceError
 
 from .errors import InvalidNumber, ReaderTooSlow
@@ -38,7 +38,7 @@ class Reader:
         self._ended = why
         self.on_news()
 
-    def next(self, most_behind: int) -> wire.TableEvent | None:
+    def next(self, most_behind: int) -> events_pb2.TableEvent | None:
         """The next event, None where there is none yet.
 
         Raises what it was ended with, and `ReaderTooSlow` where more than `most_behind` events have
@@ -89,21 +89,21 @@ class Feed:
         """Number of a viewer's newest event."""
         return len(self._bodies[viewer])
 
-    def event(self, viewer: int, number: int) -> wire.TableEvent:
+    def event(self, viewer: int, number: int) -> events_pb2.TableEvent:
         """An event of a viewer, as it is to be sent now."""
-        event = wire.TableEvent.FromString(self._bodies[viewer][number - 1])
+        event = events_pb2.TableEvent.FromString(self._bodies[viewer][number - 1])
         event.number = number
         if event.HasField("prompt"):
             event.prompt.ms_left = self.ms_left(viewer, event.prompt.decision_id)
         return event
 
-    def has_answered(self, seat: int, decision_id: str, action: wire.Action) -> bool:
+    def has_answered(self, seat: int, decision_id: str, action: state_pb2.Action) -> bool:
         """Whether a seat has given this answer to this prompt, however long ago."""
         wanted = decision_id.encode()
         for body in reversed(self._bodies[seat]):
             if wanted not in body:
                 continue
-            closed = wire.TableEvent.FromString(body).prompt_closed
+            closed = events_pb2.TableEvent.FromString(body).prompt_closed
             if closed.decision_id == decision_id:
                 return closed.why == "answered" and closed.action == action
         return False
@@ -113,6 +113,11 @@ class Feed:
         reader = Reader(self, viewer, number, on_news)
         self._readers.add(reader)
         return reader
+
+    def end(self, why: ServiceError) -> None:
+        """End all readers."""
+        for reader in self._readers:
+            reader.end(why)
 
     def close(self, reader: Reader) -> None:
         """Forget a reader."""

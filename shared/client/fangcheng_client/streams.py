@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, cast
 import grpc
 import grpc.aio
 
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import events_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client.problems import explain
 
 FIRST_PAUSE_SECONDS = 0.1
@@ -28,7 +28,7 @@ class _Message(Protocol):
     def WhichOneof(self, oneof_group: Any, /) -> Any: ...  # noqa: N802 (protobuf's own name)
 
     @property
-    def event(self) -> table_pb2.TableEvent: ...
+    def event(self) -> events_pb2.TableEvent: ...
 
 
 M = TypeVar("M", bound=_Message)
@@ -47,7 +47,7 @@ def attend(
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
-) -> AsyncIterator[table_pb2.TableEvent]:
+) -> AsyncIterator[events_pb2.TableEvent]:
     """The events of the caller's seat after ``from_number``, each once and in order.
 
     Ends when the table has closed. A broken connection is resumed from the last event; the error is
@@ -73,7 +73,7 @@ def watch(
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
-) -> AsyncIterator[table_pb2.TableEvent]:
+) -> AsyncIterator[events_pb2.TableEvent]:
     """The spectators' events of a table after ``from_number``; otherwise as ``attend``."""
     stub = table_pb2_grpc.TableServiceStub(channel)
 
@@ -90,7 +90,7 @@ async def resumed(
     give_up_seconds: float,
     silence_seconds: float,
     on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
-) -> AsyncIterator[table_pb2.TableEvent]:
+) -> AsyncIterator[events_pb2.TableEvent]:
     """The events of a stream that ``open_stream(last number received)`` opens, again and again.
 
     Raises ``AioRpcError``, ``TimeoutError`` (the stream fell silent) and ``MissingEvent``.

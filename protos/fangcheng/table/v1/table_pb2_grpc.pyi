@@ -32,7 +32,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TableServiceStub:
-    """Creates tables, plays them, and keeps their records."""
+    """Creates tables and plays them."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -96,17 +96,10 @@ class TableServiceStub:
 
     NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
     """
-    GetHandRecord: _grpc.UnaryUnaryMultiCallable[_table_pb2.GetHandRecordRequest, _table_pb2.GetHandRecordResponse]
-    """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
-    players of the table, operators and services.
-
-    NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
-    PERMISSION_DENIED (NOT_SEATED).
-    """
 
 @_typing.type_check_only
 class TableServiceAsyncStub(TableServiceStub):
-    """Creates tables, plays them, and keeps their records."""
+    """Creates tables and plays them."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTable: _aio.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]  # type: ignore[assignment]
@@ -167,16 +160,9 @@ class TableServiceAsyncStub(TableServiceStub):
 
     NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
     """
-    GetHandRecord: _aio.UnaryUnaryMultiCallable[_table_pb2.GetHandRecordRequest, _table_pb2.GetHandRecordResponse]  # type: ignore[assignment]
-    """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
-    players of the table, operators and services.
-
-    NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
-    PERMISSION_DENIED (NOT_SEATED).
-    """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Creates tables, plays them, and keeps their records."""
+    """Creates tables and plays them."""
 
     @_abc_1.abstractmethod
     def CreateTable(
@@ -282,19 +268,6 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         hand is in play. Asking again changes nothing; now may follow after.
 
         NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
-        """
-
-    @_abc_1.abstractmethod
-    def GetHandRecord(
-        self,
-        request: _table_pb2.GetHandRecordRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_table_pb2.GetHandRecordResponse, _abc.Awaitable[_table_pb2.GetHandRecordResponse]]:
-        """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
-        players of the table, operators and services.
-
-        NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
-        PERMISSION_DENIED (NOT_SEATED).
         """
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -19,7 +19,7 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2, matchmaking_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client import attend, explain
 from fangcheng_suite.access import BOT_SCOPE, Access
 from fangcheng_suite.errors import SuiteError
@@ -170,15 +170,15 @@ class Bot:
         return self.access.channel(service, f"player:{self.player_id}", [BOT_SCOPE], target=target)
 
 
-def _asked(event: table_pb2.TableEvent) -> table_pb2.Prompt | None:
+def _asked(event: events_pb2.TableEvent) -> events_pb2.Prompt | None:
     """What the bot is asked by an event: a prompt, or whether it takes its seat back."""
     if event.HasField("prompt"):
         return event.prompt
     changed = event.trustee_changed
     if not changed.decision_id:
         return None
-    back = table_pb2.Action(kind="back")
-    return table_pb2.Prompt(decision_id=changed.decision_id, kind="trustee", actions=[back])
+    back = state_pb2.Action(kind="back")
+    return events_pb2.Prompt(decision_id=changed.decision_id, kind="trustee", actions=[back])
 
 
 class _Answer:
@@ -190,7 +190,7 @@ class _Answer:
         table: grpc.aio.Channel,
         evaluation: grpc.aio.Channel,
         view: TableView,
-        prompt: table_pb2.Prompt,
+        prompt: events_pb2.Prompt,
     ) -> None:
         self.acting = False
         """It has been sent; before that it can be dropped without a trace."""
