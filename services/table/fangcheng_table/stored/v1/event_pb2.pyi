@@ -40,6 +40,19 @@ class Event(_message.Message):
     HAND_SETTLED_FIELD_NUMBER: _builtins.int
     TABLE_CLOSED_FIELD_NUMBER: _builtins.int
     HOLDS_RELEASED_FIELD_NUMBER: _builtins.int
+    GRACE_ENDED_FIELD_NUMBER: _builtins.int
+    RESERVE_SPENT_FIELD_NUMBER: _builtins.int
+    READY_ASKED_FIELD_NUMBER: _builtins.int
+    READY_GIVEN_FIELD_NUMBER: _builtins.int
+    READY_MISSED_FIELD_NUMBER: _builtins.int
+    VOTE_OPENED_FIELD_NUMBER: _builtins.int
+    VOTE_ANSWERED_FIELD_NUMBER: _builtins.int
+    VOTE_CLOSED_FIELD_NUMBER: _builtins.int
+    SEAT_VACATED_FIELD_NUMBER: _builtins.int
+    HOLDS_RETURNED_FIELD_NUMBER: _builtins.int
+    PLAYER_SEATED_FIELD_NUMBER: _builtins.int
+    TABLE_DESERTED_FIELD_NUMBER: _builtins.int
+    OPERATOR_ACTED_FIELD_NUMBER: _builtins.int
     HAND_STARTED_FIELD_NUMBER: _builtins.int
     ASKED_FIELD_NUMBER: _builtins.int
     ANSWERED_FIELD_NUMBER: _builtins.int
@@ -83,6 +96,32 @@ class Event(_message.Message):
     def table_closed(self) -> Global___TableClosed: ...
     @_builtins.property
     def holds_released(self) -> Global___HoldsReleased: ...
+    @_builtins.property
+    def grace_ended(self) -> Global___GraceEnded: ...
+    @_builtins.property
+    def reserve_spent(self) -> Global___ReserveSpent: ...
+    @_builtins.property
+    def ready_asked(self) -> Global___ReadyAsked: ...
+    @_builtins.property
+    def ready_given(self) -> Global___ReadyGiven: ...
+    @_builtins.property
+    def ready_missed(self) -> Global___ReadyMissed: ...
+    @_builtins.property
+    def vote_opened(self) -> Global___VoteOpened: ...
+    @_builtins.property
+    def vote_answered(self) -> Global___VoteAnswered: ...
+    @_builtins.property
+    def vote_closed(self) -> Global___VoteClosed: ...
+    @_builtins.property
+    def seat_vacated(self) -> Global___SeatVacated: ...
+    @_builtins.property
+    def holds_returned(self) -> Global___HoldsReturned: ...
+    @_builtins.property
+    def player_seated(self) -> Global___PlayerSeated: ...
+    @_builtins.property
+    def table_deserted(self) -> Global___TableDeserted: ...
+    @_builtins.property
+    def operator_acted(self) -> Global___OperatorActed: ...
     @_builtins.property
     def hand_started(self) -> Global___HandStarted:
         """Within a hand."""
@@ -143,6 +182,19 @@ class Event(_message.Message):
         hand_settled: Global___HandSettled | None = ...,
         table_closed: Global___TableClosed | None = ...,
         holds_released: Global___HoldsReleased | None = ...,
+        grace_ended: Global___GraceEnded | None = ...,
+        reserve_spent: Global___ReserveSpent | None = ...,
+        ready_asked: Global___ReadyAsked | None = ...,
+        ready_given: Global___ReadyGiven | None = ...,
+        ready_missed: Global___ReadyMissed | None = ...,
+        vote_opened: Global___VoteOpened | None = ...,
+        vote_answered: Global___VoteAnswered | None = ...,
+        vote_closed: Global___VoteClosed | None = ...,
+        seat_vacated: Global___SeatVacated | None = ...,
+        holds_returned: Global___HoldsReturned | None = ...,
+        player_seated: Global___PlayerSeated | None = ...,
+        table_deserted: Global___TableDeserted | None = ...,
+        operator_acted: Global___OperatorActed | None = ...,
         hand_started: Global___HandStarted | None = ...,
         asked: Global___Asked | None = ...,
         answered: Global___Answered | None = ...,
@@ -167,11 +219,11 @@ class Event(_message.Message):
         play_ended: Global___PlayEnded | None = ...,
         hand_ended: Global___HandEnded | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["analysis_kept", b"analysis_kept", "answered", b"answered", "asked", b"asked", "called", b"called", "connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "entropy_given", b"entropy_given", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_opened", b"hand_opened", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "holds_released", b"holds_released", "kind", b"kind", "kong_declared", b"kong_declared", "kong_done", b"kong_done", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "leave_noted", b"leave_noted", "offered", b"offered", "piao_shown", b"piao_shown", "play_ended", b"play_ended", "table_closed", b"table_closed", "table_created", b"table_created", "timed_out", b"timed_out", "treasure_turned", b"treasure_turned", "trustee_set", b"trustee_set", "win_taken", b"win_taken", "window_closed", b"window_closed", "withdrawn", b"withdrawn"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["analysis_kept", b"analysis_kept", "answered", b"answered", "asked", b"asked", "called", b"called", "connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "entropy_given", b"entropy_given", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "grace_ended", b"grace_ended", "hand_ended", b"hand_ended", "hand_opened", b"hand_opened", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "holds_released", b"holds_released", "holds_returned", b"holds_returned", "kind", b"kind", "kong_declared", b"kong_declared", "kong_done", b"kong_done", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "leave_noted", b"leave_noted", "offered", b"offered", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "play_ended", b"play_ended", "player_seated", b"player_seated", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "ready_missed", b"ready_missed", "reserve_spent", b"reserve_spent", "seat_vacated", b"seat_vacated", "table_closed", b"table_closed", "table_created", b"table_created", "table_deserted", b"table_deserted", "timed_out", b"timed_out", "treasure_turned", b"treasure_turned", "trustee_set", b"trustee_set", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened", "win_taken", b"win_taken", "window_closed", b"window_closed", "withdrawn", b"withdrawn"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis_kept", b"analysis_kept", "answered", b"answered", "asked", b"asked", "called", b"called", "connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "entropy_given", b"entropy_given", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_opened", b"hand_opened", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "holds_released", b"holds_released", "kind", b"kind", "kong_declared", b"kong_declared", "kong_done", b"kong_done", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "leave_noted", b"leave_noted", "offered", b"offered", "piao_shown", b"piao_shown", "play_ended", b"play_ended", "table_closed", b"table_closed", "table_created", b"table_created", "timed_out", b"timed_out", "treasure_turned", b"treasure_turned", "trustee_set", b"trustee_set", "win_taken", b"win_taken", "window_closed", b"window_closed", "withdrawn", b"withdrawn"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis_kept", b"analysis_kept", "answered", b"answered", "asked", b"asked", "called", b"called", "connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drew", b"drew", "entropy_given", b"entropy_given", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "grace_ended", b"grace_ended", "hand_ended", b"hand_ended", "hand_opened", b"hand_opened", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "holds_released", b"holds_released", "holds_returned", b"holds_returned", "kind", b"kind", "kong_declared", b"kong_declared", "kong_done", b"kong_done", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "leave_noted", b"leave_noted", "offered", b"offered", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "play_ended", b"play_ended", "player_seated", b"player_seated", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "ready_missed", b"ready_missed", "reserve_spent", b"reserve_spent", "seat_vacated", b"seat_vacated", "table_closed", b"table_closed", "table_created", b"table_created", "table_deserted", b"table_deserted", "timed_out", b"timed_out", "treasure_turned", b"treasure_turned", "trustee_set", b"trustee_set", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened", "win_taken", b"win_taken", "window_closed", b"window_closed", "withdrawn", b"withdrawn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_created", "entropy_given", "connection_changed", "leave_announced", "hand_opened", "offered", "hand_settled", "table_closed", "holds_released", "hand_started", "asked", "answered", "timed_out", "withdrawn", "trustee_set", "piao_shown", "dealt", "analysis_kept", "drew", "flower_laid", "treasure_turned", "discarded", "called", "kong_declared", "kong_done", "kong_robbed", "false_win_called", "window_closed", "leave_noted", "win_taken", "play_ended", "hand_ended"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_created", "entropy_given", "connection_changed", "leave_announced", "hand_opened", "offered", "hand_settled", "table_closed", "holds_released", "grace_ended", "reserve_spent", "ready_asked", "ready_given", "ready_missed", "vote_opened", "vote_answered", "vote_closed", "seat_vacated", "holds_returned", "player_seated", "table_deserted", "operator_acted", "hand_started", "asked", "answered", "timed_out", "withdrawn", "trustee_set", "piao_shown", "dealt", "analysis_kept", "drew", "flower_laid", "treasure_turned", "discarded", "called", "kong_declared", "kong_done", "kong_robbed", "false_win_called", "window_closed", "leave_noted", "win_taken", "play_ended", "hand_ended"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -238,6 +290,8 @@ class TableCreated(_message.Message):
     COMMITMENT_FIELD_NUMBER: _builtins.int
     FEES_FIELD_NUMBER: _builtins.int
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
+    ROUNDS_FIELD_NUMBER: _builtins.int
+    STARTING_CHIPS_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     created_ms: _builtins.int
     rule_set: _builtins.str
@@ -246,6 +300,8 @@ class TableCreated(_message.Message):
     root: _builtins.bytes
     commitment: _builtins.bytes
     hold_only: _builtins.bool
+    rounds: _builtins.int
+    starting_chips: _builtins.int
     @_builtins.property
     def options(self) -> _containers.MessageMap[_builtins.str, Global___OptionValue]: ...
     @_builtins.property
@@ -275,10 +331,12 @@ class TableCreated(_message.Message):
         commitment: _builtins.bytes = ...,
         fees: _abc.Iterable[Global___Fee] | None = ...,
         hold_only: _builtins.bool = ...,
+        rounds: _builtins.int = ...,
+        starting_chips: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "created_ms", b"created_ms", "fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "options", b"options", "revision", b"revision", "root", b"root", "rule_set", b"rule_set", "seats", b"seats", "stakes", b"stakes", "table_id", b"table_id", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "created_ms", b"created_ms", "fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "options", b"options", "revision", b"revision", "root", b"root", "rounds", b"rounds", "rule_set", b"rule_set", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -347,19 +405,22 @@ class Stake(_message.Message):
     CURRENCY_FIELD_NUMBER: _builtins.int
     BOOK_FIELD_NUMBER: _builtins.int
     PER_UNIT_FIELD_NUMBER: _builtins.int
+    MINIMUM_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
     book: _builtins.str
     per_unit: _builtins.int
+    minimum: _builtins.int
     def __init__(
         self,
         *,
         currency: _builtins.str = ...,
         book: _builtins.str = ...,
         per_unit: _builtins.int = ...,
+        minimum: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "per_unit", b"per_unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -405,12 +466,22 @@ class Timing(_message.Message):
     CLAIM_WINDOW_MS_FIELD_NUMBER: _builtins.int
     BETWEEN_HANDS_MS_FIELD_NUMBER: _builtins.int
     AWAY_GRACE_MS_FIELD_NUMBER: _builtins.int
+    RESERVE_MS_FIELD_NUMBER: _builtins.int
+    READY_MS_FIELD_NUMBER: _builtins.int
+    VOTE_MS_FIELD_NUMBER: _builtins.int
+    VACANCY_MS_FIELD_NUMBER: _builtins.int
+    AWAY_FIELD_NUMBER: _builtins.int
     turn_ms: _builtins.int
     claim_ms: _builtins.int
     before_deal_ms: _builtins.int
     claim_window_ms: _builtins.int
     between_hands_ms: _builtins.int
     away_grace_ms: _builtins.int
+    reserve_ms: _builtins.int
+    ready_ms: _builtins.int
+    vote_ms: _builtins.int
+    vacancy_ms: _builtins.int
+    away: _builtins.str
     def __init__(
         self,
         *,
@@ -420,10 +491,15 @@ class Timing(_message.Message):
         claim_window_ms: _builtins.int = ...,
         between_hands_ms: _builtins.int = ...,
         away_grace_ms: _builtins.int = ...,
+        reserve_ms: _builtins.int = ...,
+        ready_ms: _builtins.int = ...,
+        vote_ms: _builtins.int = ...,
+        vacancy_ms: _builtins.int = ...,
+        away: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["away_grace_ms", b"away_grace_ms", "before_deal_ms", b"before_deal_ms", "between_hands_ms", b"between_hands_ms", "claim_ms", b"claim_ms", "claim_window_ms", b"claim_window_ms", "turn_ms", b"turn_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["away", b"away", "away_grace_ms", b"away_grace_ms", "before_deal_ms", b"before_deal_ms", "between_hands_ms", b"between_hands_ms", "claim_ms", b"claim_ms", "claim_window_ms", b"claim_window_ms", "ready_ms", b"ready_ms", "reserve_ms", b"reserve_ms", "turn_ms", b"turn_ms", "vacancy_ms", b"vacancy_ms", "vote_ms", b"vote_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -496,6 +572,297 @@ class LeaveAnnounced(_message.Message):
 Global___LeaveAnnounced: _TypeAlias = LeaveAnnounced  # noqa: Y015
 
 @_typing.final
+class GraceEnded(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GraceEnded: _TypeAlias = GraceEnded  # noqa: Y015
+
+@_typing.final
+class ReserveSpent(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    MS_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    ms: _builtins.int
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ms", b"ms", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReserveSpent: _TypeAlias = ReserveSpent  # noqa: Y015
+
+@_typing.final
+class ReadyAsked(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHECK_FIELD_NUMBER: _builtins.int
+    check: _builtins.int
+    def __init__(
+        self,
+        *,
+        check: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check", b"check"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadyAsked: _TypeAlias = ReadyAsked  # noqa: Y015
+
+@_typing.final
+class ReadyGiven(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHECK_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    check: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        check: _builtins.int = ...,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check", b"check", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadyGiven: _TypeAlias = ReadyGiven  # noqa: Y015
+
+@_typing.final
+class ReadyMissed(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHECK_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    check: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        check: _builtins.int = ...,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check", b"check", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadyMissed: _TypeAlias = ReadyMissed  # noqa: Y015
+
+@_typing.final
+class VoteOpened(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOTE_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    vote: _builtins.int
+    seat: _builtins.int
+    def __init__(
+        self,
+        *,
+        vote: _builtins.int = ...,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "vote", b"vote"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoteOpened: _TypeAlias = VoteOpened  # noqa: Y015
+
+@_typing.final
+class VoteAnswered(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOTE_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    AGREES_FIELD_NUMBER: _builtins.int
+    vote: _builtins.int
+    seat: _builtins.int
+    agrees: _builtins.bool
+    def __init__(
+        self,
+        *,
+        vote: _builtins.int = ...,
+        seat: _builtins.int = ...,
+        agrees: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agrees", b"agrees", "seat", b"seat", "vote", b"vote"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoteAnswered: _TypeAlias = VoteAnswered  # noqa: Y015
+
+@_typing.final
+class VoteClosed(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOTE_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    vote: _builtins.int
+    outcome: _builtins.str
+    def __init__(
+        self,
+        *,
+        vote: _builtins.int = ...,
+        outcome: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcome", b"outcome", "vote", b"vote"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoteClosed: _TypeAlias = VoteClosed  # noqa: Y015
+
+@_typing.final
+class SeatVacated(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    why: _builtins.str
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        why: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatVacated: _TypeAlias = SeatVacated  # noqa: Y015
+
+@_typing.final
+class HoldsReturned(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VACANCY_FIELD_NUMBER: _builtins.int
+    vacancy: _builtins.int
+    def __init__(
+        self,
+        *,
+        vacancy: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["vacancy", b"vacancy"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HoldsReturned: _TypeAlias = HoldsReturned  # noqa: Y015
+
+@_typing.final
+class PlayerSeated(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    @_builtins.property
+    def plan(self) -> Global___SeatPlan: ...
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        plan: Global___SeatPlan | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlayerSeated: _TypeAlias = PlayerSeated  # noqa: Y015
+
+@_typing.final
+class TableDeserted(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableDeserted: _TypeAlias = TableDeserted  # noqa: Y015
+
+@_typing.final
+class OperatorActed(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTION_ID_FIELD_NUMBER: _builtins.int
+    VERB_FIELD_NUMBER: _builtins.int
+    OPERATOR_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    CASE_ID_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    DETAIL_FIELD_NUMBER: _builtins.int
+    action_id: _builtins.str
+    verb: _builtins.str
+    operator: _builtins.str
+    reason: _builtins.str
+    case_id: _builtins.str
+    seat: _builtins.int
+    detail: _builtins.str
+    def __init__(
+        self,
+        *,
+        action_id: _builtins.str = ...,
+        verb: _builtins.str = ...,
+        operator: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        case_id: _builtins.str = ...,
+        seat: _builtins.int | None = ...,
+        detail: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "seat", b"seat"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "action_id", b"action_id", "case_id", b"case_id", "detail", b"detail", "operator", b"operator", "reason", b"reason", "seat", b"seat", "verb", b"verb"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
+    _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seat) -> _WhichOneofReturnType__seat | None: ...
+
+Global___OperatorActed: _TypeAlias = OperatorActed  # noqa: Y015
+
+@_typing.final
 class HandOpened(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -562,20 +929,24 @@ class HandSettled(_message.Message):
     HAND_NUMBER_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     PAYMENTS_FIELD_NUMBER: _builtins.int
+    SHORT_FIELD_NUMBER: _builtins.int
     hand_number: _builtins.int
     key: _builtins.str
     @_builtins.property
     def payments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Payment]: ...
+    @_builtins.property
+    def short(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     def __init__(
         self,
         *,
         hand_number: _builtins.int = ...,
         key: _builtins.str = ...,
         payments: _abc.Iterable[Global___Payment] | None = ...,
+        short: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_number", b"hand_number", "key", b"key", "payments", b"payments"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_number", b"hand_number", "key", b"key", "payments", b"payments", "short", b"short"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
