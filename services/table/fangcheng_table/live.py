@@ -48,6 +48,8 @@ class Surroundings:
     metrics: TableMetrics
     log: Any
     patience: Patience
+    most_kept: int
+    """Events of a viewer that are kept in memory at most."""
     storing: Callable[[bool], None]
     """Told whether the journal takes what it is given."""
     stopping: asyncio.Event
@@ -90,7 +92,7 @@ class LiveTable:
 
     def __init__(self, records: Sequence[Record], around: Surroundings) -> None:
         """`records`: its whole journal."""
-        self.feed = Feed()
+        self.feed = Feed(around.most_kept)
         self._around = around
         self._table = Table.replay((record.event for record in records), around.patience)
         self._choice = _choice(self._table.state)
@@ -153,9 +155,17 @@ class LiveTable:
         self._around.metrics.acts.observe(time.perf_counter() - started)
         return replayed
 
-    def attend(self, seat: int, number: int, entropy: bytes, on_news: Callable[[], None]) -> Reader:
+    def attend(
+        self,
+        seat: int,
+        number: int,
+        entropy: bytes,
+        on_news: Callable[[], None],
+        *,
+        snapshot: bool = False,
+    ) -> Reader:
         """Follow a seat's events; an older reader of the seat is ended."""
-        reader = self.feed.open(seat, number, on_news)
+        reader = self.feed.open(seat, number, on_news, snapshot=snapshot)
         older = self._attending.get(seat)
         self._attending[seat] = reader
         if older is not None:
@@ -169,9 +179,9 @@ class LiveTable:
                 self._post(lambda table: table.give_entropy(seat, entropy))
         return reader
 
-    def watch(self, number: int, on_news: Callable[[], None]) -> Reader:
+    def watch(self, number: int, on_news: Callable[[], None], *, snapshot: bool = False) -> Reader:
         """Follow the spectators' events."""
-        reader = self.feed.open(SPECTATORS, number, on_news)
+        reader = self.feed.open(SPECTATORS, number, on_news, snapshot=snapshot)
         self._around.metrics.streams.labels("spectator").inc()
         return reader
 
