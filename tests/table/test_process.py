@@ -21,6 +21,7 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_table.settings import TableSettings
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
+from fangcheng_table.store import Census
 
 from . import partners
 from .world import PLAYERS, Player, World, request, timeless, until
@@ -128,7 +129,7 @@ async def test_a_table_that_is_killed_in_the_middle_of_hands_goes_on(tmp_path):
             state = TableState.replay(record.event for record in records)
             assert state.done
             assert [seat.standing for seat in state.seats] == list(closed.standings)
-            assert await journal.unfinished() == []
+            assert await journal.census() == Census({}, 0)
         finally:
             await journal.close()
 

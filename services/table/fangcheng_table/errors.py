@@ -115,6 +115,13 @@ class JournalUnavailable(Unavailable):
         super().__init__("JOURNAL_UNAVAILABLE", "The journal does not answer; try again.")
 
 
+class Moved(Unavailable):
+    """Another process plays the table now."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__("MOVED", f"Table {table_id} is played elsewhere; resume it.", "table_id")
+
+
 class AttendedElsewhere(Aborted):
     """A newer stream has taken the seat."""
 

@@ -100,6 +100,8 @@ class _Seen:
         self._bodies.append(body)
 
     def body(self, number: int) -> bytes:
+        if number <= self.oldest:
+            raise IndexError(f"event {number} is not kept")
         return self._bodies[number - self.oldest - 1]
 
     def newest_first(self) -> Iterable[bytes]:
@@ -252,6 +254,11 @@ class Feed:
         reader = Reader(self, viewer, number, on_news, snapshot)
         self._readers.add(reader)
         return reader
+
+    def end(self, why: ServiceError) -> None:
+        """End all readers."""
+        for reader in self._readers:
+            reader.end(why)
 
     def close(self, reader: Reader) -> None:
         """Forget a reader."""

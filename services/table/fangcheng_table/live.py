@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -21,15 +22,16 @@ from fangcheng_rules.actions import AnalyzeQuestion, Question
 
 from . import convert, convert_play
 from .core import Patience, Table
-from .errors import AttendedElsewhere, JournalUnavailable, NotSeated, StaleDecision
+from .errors import AttendedElsewhere, JournalUnavailable, Moved, NotSeated, StaleDecision
 from .evaluator import Evaluator
 from .events import Event, HoldsReleased, TableClosed
 from .feed import Feed, Reader
+from .finished import FinishedHands
 from .metrics import TableMetrics
 from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
-from .store import Journal, JournalError, Record
+from .store import Journal, JournalError, Record, Superseded
 from .views import SPECTATORS
 
 T = TypeVar("T")
@@ -90,9 +92,14 @@ class _Asked:
 class LiveTable:
     """A table, its viewers, and the task that plays it."""
 
-    def __init__(self, records: Sequence[Record], around: Surroundings) -> None:
-        """`records`: its whole journal."""
+    def __init__(self, records: Sequence[Record], around: Surroundings, epoch: int) -> None:
+        """`records`: its whole journal. `epoch`: under which this process owns it; 0: it does not,
+        as it need not where nothing is left to do.
+        """
         self.feed = Feed(around.most_kept)
+        self._epoch = epoch
+        self._moved = False
+        self._hands = FinishedHands()
         self._around = around
         self._table = Table.replay((record.event for record in records), around.patience)
         self._choice = _choice(self._table.state)
@@ -112,6 +119,11 @@ class LiveTable:
     def done(self) -> bool:
         """Nothing is left to do, and that is stored."""
         return self._done
+
+    @property
+    def moved(self) -> bool:
+        """Another process owns it now; this one has let go of it."""
+        return self._moved
 
     @property
     def state(self) -> TableState:
@@ -205,6 +217,8 @@ class LiveTable:
             # Nothing changes any more, so that there is nothing to store.
             _do(given, self._table)
             given.tell()
+        elif self._moved:
+            given.tell(Moved(self.table_id))
         else:
             self._inbox.append(given)
             self._work.set()
@@ -216,7 +230,7 @@ class LiveTable:
         """Play the table until nothing is left to do for it. Cancel it to stop."""
         pause_seconds, is_broken = FIRST_PAUSE_SECONDS, False
         try:
-            while not self._done:
+            while not (self._done or self._moved):
                 inputs, self._inbox = self._inbox, []
                 self._work.clear()
                 try:
@@ -228,6 +242,9 @@ class LiveTable:
                     for given in inputs:
                         given.tell(JournalUnavailable())
                     raise
+                except Superseded:
+                    self._let_go(inputs)
+                    break
                 except Exception as error:
                     is_broken = True
                     self._failed(inputs, error)
@@ -245,8 +262,17 @@ class LiveTable:
                     _do(given, self._table)
                     given.tell()
                 else:
-                    given.tell(JournalUnavailable())
+                    given.tell(Moved(self.table_id) if self._moved else JournalUnavailable())
             self._count(None)
+
+    def _let_go(self, inputs: Sequence[_Input]) -> None:
+        """Another owner has the table: what was not stored has not happened."""
+        self._moved = True
+        self._around.metrics.superseded.inc()
+        self._around.log.warning("a table has another owner", table_id=self.table_id)
+        for given in inputs:
+            given.tell(Moved(self.table_id))
+        self.feed.end(Moved(self.table_id))
 
     async def _turn(self, inputs: Sequence[_Input]) -> None:
         """One batch: inputs, what is due, the journal, the viewers, the outcomes."""
@@ -270,11 +296,14 @@ class LiveTable:
             for place, event in enumerate(told, 1)
         ]
         closed = any(isinstance(event, TableClosed) for event in told)
+        hands = copy(self._hands)
         await self._around.journal.append(
             self.table_id,
             records,
+            epoch=self._epoch,
             closed=convert.table_to_wire(self.state).SerializeToString() if closed else None,
             done=any(isinstance(event, HoldsReleased) for event in told),
+            hands=[hand for record in records if (hand := hands.see(record)) is not None],
         )
         self._around.storing(True)
         self._stored(records)
@@ -285,6 +314,8 @@ class LiveTable:
             self._sequence = records[-1].sequence
             self._time_ms = records[-1].time_ms
             self._done = isinstance(records[-1].event, HoldsReleased)
+        for record in records:
+            self._hands.see(record)
         self.feed.publish(records)
 
     async def _wait(self) -> None:

@@ -206,11 +206,12 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
             stopping=kit.draining,
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
-        tables = Tables(around, settings.archived_tables)
+        endpoint = settings.advertised or kit.address
+        tables = Tables(around, settings.archived_tables, endpoint)
         resumed = await tables.resume()
         kit.log.info("tables resumed", tables=resumed)
         try:
-            servicer = TableServicer(tables, settings, settings.advertised or kit.address)
+            servicer = TableServicer(tables, settings, endpoint)
             yield [
                 Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
                 Servicer(add_TableRecordServiceServicer_to_server, RecordServicer(tables), RECORDS),

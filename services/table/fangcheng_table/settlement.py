@@ -45,6 +45,11 @@ class Settlement:
     hold_only: bool = False
 
 
+def is_owed(created: TableCreated, *, charged: bool) -> bool:
+    """Whether a hand of this table is settled with the wallet; `charged` as below."""
+    return bool(created.stakes or (created.fees and not charged))
+
+
 def settlement_of(created: TableCreated, hand: Round, *, charged: bool) -> Settlement:
     """The settlement of an ended hand: its transfers in units, times what each stake is worth.
 

@@ -22,6 +22,7 @@ from .events import (
     TableClosed,
     TableCreated,
 )
+from .settlement import is_owed
 
 Phase = Literal["before_deal", "playing", "between_hands", "closed"]
 
@@ -167,6 +168,6 @@ class TableState:
             seat.run_outs = times
         self.drawn_hands = self.drawn_hands + 1 if isinstance(event.end, Draw) else 0
         self.escaped = isinstance(event.end, Escape)
-        self.settled = not (self.created.stakes or (self.created.fees and not self.charged))
+        self.settled = not is_owed(self.created, charged=self.charged)
         # A seat still disconnected when a hand ends leaves then (rules/README, Leaving).
         self.gone = {number for number, seat in enumerate(self.seats) if not seat.connected}
