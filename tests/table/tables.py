@@ -12,7 +12,9 @@ from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
 from fangcheng_table import codec
-from fangcheng_table.core import Patience, Table, chain_of
+from fangcheng_table.clocks import Patience
+from fangcheng_table.core import Table
+from fangcheng_table.dealing import chain_of
 from fangcheng_table.events import (
     Event,
     HandSettled,
@@ -107,6 +109,8 @@ class Drive:
     records: list[Record] = field(default_factory=list)
     answers: bool = True
     """The evaluator answers."""
+    scores: bool = True
+    """It tells what a finished hand pays."""
     pays: bool = True
     """The wallet answers."""
 
@@ -149,6 +153,8 @@ class Drive:
                         )
                     )
                     self.table.answer(state.hand_number, question.number, value)
+                elif not self.scores:
+                    continue
                 else:
                     result = score(rules, state.created.options, question.finished)
                     self.table.answer(state.hand_number, question.number, result)
@@ -157,6 +163,9 @@ class Drive:
             settlement = self.table.settlement()
             if settlement is not None:
                 self.table.settled(settlement, paid(settlement))
+                return True
+            for vacancy in list(self.table.returns()):
+                self.table.returned(vacancy)
                 return True
             if self.table.holds():
                 self.table.released()
@@ -259,6 +268,12 @@ def playing(timing: Timing = SLOW, *, hands: int = 1, **more: object) -> Drive:
     drive.attend(0, 1, 2, 3)
     assert drive.prompt(drive.table.state.dealer) is not None
     return drive
+
+
+def decided(drive: Drive) -> None:
+    """Play until the hand is decided, and nobody tells what it pays."""
+    drive.scores = False
+    drive.play(at_random(4), until=lambda d: bool(d.table.questions()))
 
 
 def first_discard(drive: Drive) -> list[Event]:

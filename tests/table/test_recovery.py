@@ -25,8 +25,8 @@ from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import FinishedHand, Score, score
+from fangcheng_table.clocks import Patience
 from fangcheng_table.convert import options_from_wire
-from fangcheng_table.core import Patience
 from fangcheng_table.errors import JournalUnavailable, StaleDecision
 from fangcheng_table.events import Payment, Timing
 from fangcheng_table.feed import Reader, Waiter

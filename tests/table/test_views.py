@@ -15,7 +15,7 @@ from fangcheng_rules.melds import MeldKind
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.tiles import DRAGONS, code
 from fangcheng_rules.wall import dealt_indices
-from fangcheng_table import core
+from fangcheng_table import dealing
 from fangcheng_table.events import Event, HandOpened, Timing
 from fangcheng_table.feed import Feed
 from fangcheng_table.store import Record
@@ -414,7 +414,7 @@ class Silence:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, asked: bool, answer_ms: int) -> None:
         dealer, tile = 0, 32
         wall = wall_where(2 if asked else None, dealer, tile)
-        monkeypatch.setattr(core, "derive", lambda *args, **more: (wall, (1, 1)))
+        monkeypatch.setattr(dealing, "derive", lambda *args, **more: (wall, (1, 1)))
         timing = Timing(claim_window_ms=1_000)
         self.drive = Drive.of(created(timing=timing, options={"piao": False}))
         self.drive.attend(0, 1, 2, 3)

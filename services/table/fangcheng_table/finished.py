@@ -6,7 +6,7 @@ import re
 
 from fangcheng_rules import events as play
 
-from .events import HandOpened, HandSettled, TableCreated
+from .events import HandOpened, HandSettled, PlayerSeated, TableCreated
 from .settlement import is_owed
 from .store import HandEntry, Record
 
@@ -24,6 +24,7 @@ class FinishedHands:
 
     def __init__(self) -> None:
         self._created: TableCreated | None = None
+        self._players: tuple[str, ...] = ()
         self._number = 0
         self._first_sequence = 0
         self._charged = False
@@ -35,11 +36,14 @@ class FinishedHands:
         match record.event:
             case TableCreated() as created:
                 self._created = created
+                self._players = tuple(plan.player_id for plan in created.seats)
+            case PlayerSeated(seat, plan):
+                self._players = (*self._players[:seat], plan.player_id, *self._players[seat + 1 :])
             case HandOpened(hand_number):
                 self._number, self._first_sequence = hand_number, record.sequence
             case play.HandEnded() as ended:
                 self._ended_ms, self._ending = record.time_ms, ending_of(ended)
-                if not is_owed(self._table, charged=self._charged):
+                if not is_owed(self._table, ended.end, charged=self._charged):
                     return self._entry(record)
             case HandSettled():
                 self._charged = True
@@ -60,7 +64,7 @@ class FinishedHands:
             table_id=table.table_id,
             hand_number=self._number,
             rule_set=table.rule_set,
-            player_ids=tuple(plan.player_id for plan in table.seats),
+            player_ids=self._players,
             labels=table.labels,
             ended_ms=self._ended_ms,
             ending=self._ending,

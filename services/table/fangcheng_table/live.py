@@ -21,7 +21,8 @@ from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
 
 from . import convert, convert_play
-from .core import Patience, Table
+from .clocks import Patience
+from .core import Table
 from .errors import AttendedElsewhere, JournalUnavailable, Moved, NotSeated, StaleDecision
 from .evaluator import Evaluator
 from .events import Event, HoldsReleased, TableClosed
@@ -371,7 +372,7 @@ class LiveTable:
             asked.settlement = settlement.hand_number
             self._start(self._settle(settlement))
         if asked.keeping is None and not table.state.closed:
-            kept = [plan.hold_ids for plan in table.state.created.seats]
+            kept = [seat.plan.hold_ids for seat in table.state.seats]
             asked.keeping = self._start(self._around.outbox.keep(self.table_id, kept))
         holds = table.holds()
         if holds and not asked.release:
@@ -412,7 +413,7 @@ class LiveTable:
     # What is measured.
 
     def _ms_left(self, seat: int, decision_id: str) -> int:
-        return self._table.ms_left(seat, decision_id, _now_ms())
+        return self._table.ms_left(seat, decision_id, _now_ms())[0]
 
     def _count(self, phase: Phase | None) -> None:
         """Count the table under its phase; None: no more."""

@@ -18,7 +18,7 @@ from fangcheng.table.v1.table_pb2_grpc import (
 from fangcheng_kit import Kit, Servicer, StartFailed, pages
 from fangcheng_kit.principal import current
 
-from .core import Patience
+from .clocks import Patience
 from .evaluator import Evaluator
 from .feed import Reader, Waiter
 from .live import LiveTable, Surroundings

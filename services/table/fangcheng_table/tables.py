@@ -22,7 +22,7 @@ from fangcheng_rules.wall import SECRET_BYTES
 
 from . import convert
 from .codec import UnknownEvent
-from .core import chain_of
+from .dealing import chain_of
 from .errors import (
     DuplicatePlayer,
     HandNotFinished,
