@@ -14,6 +14,7 @@ from rich.text import Text
 
 from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client import watch
+from fangcheng_client.view import TableView, shown_name
 from fangcheng_rules.errors import RulesError
 from fangcheng_rules.rulesets import rule_set
 
@@ -21,7 +22,6 @@ from . import render, report
 from .access import Access
 from .errors import SuiteError, from_call
 from .render import Ink
-from .view import TableView, shown_name
 
 WINDS = (("东", "E"), ("南", "S"), ("西", "W"), ("北", "N"))
 QUIET_SECONDS = 0.3
@@ -127,7 +127,7 @@ def told(event: events_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
     """An event in words, for a log; nothing where there is nothing to tell a person."""
     kind = event.WhichOneof("kind")
     names = [seat.name for seat in view.seats]
-    if kind == "table_opened":
+    if kind in ("table_opened", "snapshot"):
         return [_title(view, ink)]
     if kind == "hand_started":
         started = event.hand_started

@@ -51,6 +51,8 @@ class Surroundings:
     metrics: TableMetrics
     log: Any
     patience: Patience
+    most_kept: int
+    """Events of a viewer that are kept in memory at most."""
     storing: Callable[[bool], None]
     """Told whether the journal takes what it is given."""
     stopping: asyncio.Event
@@ -95,7 +97,7 @@ class LiveTable:
         """`records`: its whole journal. `epoch`: under which this process owns it; 0: it does not,
         as it need not where nothing is left to do.
         """
-        self.feed = Feed()
+        self.feed = Feed(around.most_kept)
         self._epoch = epoch
         self._moved = False
         self._hands = FinishedHands()
@@ -166,9 +168,17 @@ class LiveTable:
         self._around.metrics.acts.observe(time.perf_counter() - started)
         return replayed
 
-    def attend(self, seat: int, number: int, entropy: bytes, on_news: Callable[[], None]) -> Reader:
+    def attend(
+        self,
+        seat: int,
+        number: int,
+        entropy: bytes,
+        on_news: Callable[[], None],
+        *,
+        snapshot: bool = False,
+    ) -> Reader:
         """Follow a seat's events; an older reader of the seat is ended."""
-        reader = self.feed.open(seat, number, on_news)
+        reader = self.feed.open(seat, number, on_news, snapshot=snapshot)
         older = self._attending.get(seat)
         self._attending[seat] = reader
         if older is not None:
@@ -182,9 +192,9 @@ class LiveTable:
                 self._post(lambda table: table.give_entropy(seat, entropy))
         return reader
 
-    def watch(self, number: int, on_news: Callable[[], None]) -> Reader:
+    def watch(self, number: int, on_news: Callable[[], None], *, snapshot: bool = False) -> Reader:
         """Follow the spectators' events."""
-        reader = self.feed.open(SPECTATORS, number, on_news)
+        reader = self.feed.open(SPECTATORS, number, on_news, snapshot=snapshot)
         self._around.metrics.streams.labels("spectator").inc()
         return reader
 

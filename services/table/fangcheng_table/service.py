@@ -86,7 +86,13 @@ class TableServicer(TableServiceServicer):
         table = await self._tables.get(request.table_id)
         seat = table.seat_of(current().id)
         waiter = Waiter(self._settings.heartbeat_seconds)
-        reader = table.attend(seat, request.from_number, request.entropy, waiter.wake)
+        reader = table.attend(
+            seat,
+            request.from_number,
+            request.entropy,
+            waiter.wake,
+            snapshot=request.snapshot,
+        )
         async with aclosing(self._stream(table, reader, waiter, wire.AttendResponse)) as stream:
             async for response in stream:
                 yield response
@@ -114,7 +120,7 @@ class TableServicer(TableServiceServicer):
         """See the contract."""
         table = await self._tables.get(request.table_id)
         waiter = Waiter(self._settings.heartbeat_seconds)
-        reader = table.watch(request.from_number, waiter.wake)
+        reader = table.watch(request.from_number, waiter.wake, snapshot=request.snapshot)
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
                 yield response
@@ -196,6 +202,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
                 linger_ms=round(settings.linger_seconds * 1_000),
                 resume_ms=round(settings.resume_grace_seconds * 1_000),
             ),
+            most_kept=settings.most_behind_events,
             stopping=kit.draining,
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )

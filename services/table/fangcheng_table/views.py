@@ -33,6 +33,7 @@ from .events import (
     TableCreated,
 )
 from .ids import prompt_id, trustee_id
+from .state import TableState
 from .store import Record
 
 SEATS = (0, 1, 2, 3)
@@ -79,6 +80,15 @@ class Projector:
         self._false_wins: list[int] = []
         self._trustee_times = [0, 0, 0, 0]
         self._standings = [0, 0, 0, 0]
+
+    @classmethod
+    def between_hands(cls, state: TableState) -> Projector:
+        """One that has seen everything up to a state between two hands."""
+        projector = cls()
+        projector._rules = rule_set(state.created.rule_set, state.created.revision)
+        projector._trustee_times = [seat.trustee_times for seat in state.seats]
+        projector._standings = [seat.standing for seat in state.seats]
+        return projector
 
     def see(self, record: Record) -> Iterator[Sight]:
         """What viewers see of the next event of the journal; nobody twice."""
