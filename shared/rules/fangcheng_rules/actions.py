@@ -111,7 +111,7 @@ class Scored:
     score: Score
 
 
-TrusteeReason = Literal["timeouts", "asked", "disconnected", "back"]
+TrusteeReason = Literal["timeouts", "asked", "disconnected", "removed", "back"]
 
 
 @dataclass(frozen=True, slots=True)
