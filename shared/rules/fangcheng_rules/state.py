@@ -9,9 +9,9 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, cast
+from typing import Any, Final, Literal, Self, cast
 
-from .actions import FALSE_WIN, Action, Prompt, PromptKind
+from .actions import FALSE_WIN, PASS, Action, Prompt, PromptKind
 from .analysis import Analysis, DiscardChoice, KongChoice, Wait
 from .events import (
     AnalysisKept,
@@ -46,6 +46,7 @@ from .ruleset import Options, RuleSet, WallCount
 from .rulesets import rule_set
 from .scoring import SEATS, Dissolved, End, FinishedHand, KongKind, Score, SeatEnd, Win
 from .tiles import COPIES, DRAGONS, PLAY_KINDS
+from .values import value
 from .wall import DEALT
 
 Stage = Literal[
@@ -61,6 +62,17 @@ Stage = Literal[
     "scoring",  # the hand is decided, the evaluator is asked what it pays
     "ended",
 ]
+
+PROMPT_KINDS: dict[Stage, PromptKind] = {
+    "piao": "piao",
+    "turn": "turn",
+    "window": "claim",
+    "dealt_out": "dealt_out",
+}
+"""What a seat is asked for in each stage in which it is asked."""
+
+AFTER = ((1, 2, 3), (2, 3, 0), (3, 0, 1), (0, 1, 2))
+"""The other seats in turn order, by seat."""
 
 KONG_KINDS: dict[MeldKind, KongKind] = {
     MeldKind.EXPOSED_KONG: "exposed",
@@ -133,11 +145,13 @@ class SeatState:
 
     def choice(self, tile: int) -> DiscardChoice:
         """What its fourteen tiles are after a discard."""
-        analysis = cast(Analysis, self.analysis)
-        return next(choice for choice in analysis.discards if choice.tile == tile)
+        for choice in self.analysis.discards if self.analysis is not None else ():
+            if choice.tile == tile:
+                return choice
+        raise ValueError(f"there is no {tile} to discard")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Claimable:
     """The discard or the tile of the added kong that lies open to claims."""
 
@@ -150,7 +164,7 @@ class Claimable:
     """An added kong: what its owner is left with if the tile is robbed."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LastKong:
     """The kong whose replacement the seat in turn has drawn or is about to draw."""
 
@@ -318,7 +332,7 @@ class RoundState:
 
     def apply(self, event: Event) -> None:
         """Change the state by one event."""
-        _APPLY[type(event)](self, event)
+        APPLY[type(event)](self, event)
 
     def _ask_about(self, seat: int) -> None:
         self.asked += 1
@@ -332,7 +346,8 @@ class RoundState:
 
     def _answered(self, event: Answered) -> None:
         seat = self.seats[event.seat]
-        kind = self._prompt_kind(event.seat)
+        prompt = seat.prompt
+        kind = PROMPT_KINDS[self.stage] if prompt is None else prompt.kind
         if event.decision:
             seat.answers[event.decision] = event.action
             seat.prompt = None
@@ -344,13 +359,6 @@ class RoundState:
             seat.piao = event.action.amount
         elif kind != "turn" and event.action.kind != "pass":
             self.claims[event.seat] = event.action
-
-    def _prompt_kind(self, seat: int) -> PromptKind:
-        prompt = self.seats[seat].prompt
-        if prompt is not None:
-            return prompt.kind
-        stages: dict[str, PromptKind] = {"piao": "piao", "window": "claim"}
-        return stages.get(self.stage, "dealt_out")
 
     def _timed_out(self, event: TimedOut) -> None:
         seat = self.seats[event.seat]
@@ -485,7 +493,7 @@ class RoundState:
     def _ask_dealt_out(self, number: int) -> None:
         seat = self.seats[number]
         if may_win_by_draw(self, seat):
-            self._ask_to_claim(number, (Action("win", seat.drawn), Action("pass")))
+            self._ask_to_claim(number, (Action("win", seat.drawn), PASS))
 
     def _ask_to_claim(self, number: int, actions: tuple[Action, ...]) -> None:
         # A trustee passes every claim, but wins where it has declared (rules/README).
@@ -520,8 +528,7 @@ class RoundState:
         self.windows += 1
         self.open_window = self.windows
         self.stage = "window"
-        for step in (1, 2, 3):
-            number = (claimable.seat + step) % 4
+        for number in AFTER[claimable.seat]:
             seat = self.seats[number]
             if claimable.is_kong:
                 actions = rob_actions(self, seat, claimable.tile)
@@ -650,7 +657,7 @@ class RoundState:
         self.stage = "ended"
 
 
-_APPLY: dict[type[Event], Callable[[RoundState, Any], None]] = {
+APPLY: Final[dict[type[Event], Callable[[RoundState, Any], None]]] = {
     Asked: RoundState._asked,
     Answered: RoundState._answered,
     TimedOut: RoundState._timed_out,

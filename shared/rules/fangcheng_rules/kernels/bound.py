@@ -65,6 +65,8 @@ class Kernels:
         self._table: Any = _words(tables.load())
         self._functions = _copies(hot)
         self._own_aims: Any = None
+        # Most hands do not wait: what is written here, by several threads at once, nobody reads.
+        self._unread = _zeros(34)
 
     def readings(
         self,
@@ -112,14 +114,21 @@ class Kernels:
         self, concealed: Iterable[Kind], melds: Iterable[Meld], options: int = 0
     ) -> dict[Kind, int]:
         """The discards that leave fourteen tiles waiting, each with the mask of its waits."""
+        return self.turn(concealed, melds, options)[1]
+
+    def turn(
+        self, concealed: Iterable[Kind], melds: Iterable[Meld], options: int = 0
+    ) -> tuple[int, dict[Kind, int]]:
+        """What fourteen tiles bring: `templates.WINS` and its like, and `discards`."""
+        tiles, laid = bytes(concealed), melds_as_bytes(melds)
+        mask: int = self._functions["discards"](self._table, tiles, laid, options, self._unread)
+        ready = mask & templates.ALL_KINDS
+        if not ready:
+            return mask, {}
         out = _zeros(34)
-        mask = self._functions["discards"](
-            self._table, bytes(concealed), melds_as_bytes(melds), options, out
-        )
-        if not mask:
-            return {}
+        self._functions["discards"](self._table, tiles, laid, options, out)
         waits = _plain(out)
-        return {kind: waits[kind] for kind in kinds_in(mask)}
+        return mask ^ ready, {kind: waits[kind] for kind in kinds_in(ready)}
 
     @property
     def _aims(self) -> Any:
