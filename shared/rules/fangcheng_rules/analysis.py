@@ -126,10 +126,15 @@ class Analyzer:
         self._bits = rule_set.hot.pack_options(options)
 
     def __call__(
-        self, hand: Hand, *, progress: bool = False, flowers: tuple[Kind, ...] = ()
+        self, hand: Hand, progress: bool = False, flowers: tuple[Kind, ...] = ()
     ) -> Analysis:
         """Analyse a hand of 13 or 14 tiles."""
         concealed, melds, kernels = hand.concealed, hand.melds, self._kernels
+        if hand.size == 14:
+            # Most hands neither win nor wait nor hold four alike, and one look tells it.
+            brings, waiting = kernels.turn(concealed, melds, self._bits)
+            if not brings and not waiting and not progress:
+                return Analysis(discards=_none_waiting(concealed))
         worth = _Worth(self._rule_set, self._options, kernels, self._bits, flowers)
         if hand.size == 13:
             waits = worth.waits(concealed, melds)
@@ -145,10 +150,6 @@ class Analyzer:
                 useful=_played(self._rule_set, useful),
             )
 
-        # Most hands neither win nor wait nor hold four alike, and one look tells it.
-        brings, waiting = kernels.turn(concealed, melds, self._bits)
-        if not brings and not waiting and not progress:
-            return Analysis(discards=_none_waiting(concealed))
         found = []
         if brings & WINS:
             found = winning_readings(self._rule_set, self._options, concealed, melds)

@@ -142,8 +142,11 @@ def claim_actions(
     """
     concealed = seat.concealed
     is_held = tile in concealed
-    pairs = _chi_pairs(concealed, tile) if (source + 1) % 4 == seat.number else None
-    if not (is_held or pairs or seat.waits):
+    is_next = seat.number == source + 1 or source - seat.number == 3
+    if not is_held and not is_next and not seat.waits:
+        return ()
+    pairs = _chi_pairs(concealed, tile) if is_next else ()
+    if not is_held and not pairs and not seat.waits:
         return ()
     rules, calls = table.rule_set, table.rule_set.calls
     actions: list[Action] = []
@@ -213,9 +216,10 @@ def _analysis(seat: SeatInTurn) -> Analysis:
     return seat.analysis
 
 
-def _chi_pairs(concealed: Sequence[int], tile: int) -> list[tuple[int, int]]:
+def _chi_pairs(concealed: Sequence[int], tile: int) -> Sequence[tuple[int, int]]:
     """The pairs in hand that make a sequence with this tile."""
-    return [pair for pair in _PAIRS[tile] if pair[0] in concealed and pair[1] in concealed]
+    pairs = _PAIRS[tile]
+    return pairs and [pair for pair in pairs if pair[0] in concealed and pair[1] in concealed]
 
 
 def _pairs(tile: int) -> Iterator[tuple[int, int]]:

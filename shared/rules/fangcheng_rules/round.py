@@ -172,12 +172,7 @@ class Round(RoundState):
         """Unanswered questions to the evaluator; the same until they are answered."""
         if self.score_question is not None:
             return (ScoreQuestion(self.score_question, self.finished),)
-        if not self.pending:
-            return ()
-        return tuple(
-            AnalyzeQuestion(number, seat, self._hand(seat), tuple(self.seats[seat].flowers))
-            for number, seat in self.pending.items()
-        )
+        return tuple([self._question(number, seat) for number, seat in self.pending.items()])
 
     def prompts(self) -> dict[int, Prompt]:
         """The open decision of each seat that is asked; for that seat alone."""
@@ -204,8 +199,10 @@ class Round(RoundState):
         """Which seats the table plays for."""
         return tuple(seat.trustee for seat in self.seats)
 
-    def _hand(self, seat: int) -> Hand:
-        return Hand.known(tuple(self.seats[seat].concealed), tuple(self.seats[seat].melds))
+    def _question(self, number: int, seat: int) -> AnalyzeQuestion:
+        asked = self.seats[seat]
+        hand = Hand.known(tuple(asked.concealed), tuple(asked.melds))
+        return AnalyzeQuestion(number, seat, hand, tuple(asked.flowers))
 
     # What is done.
 
@@ -227,11 +224,10 @@ class Round(RoundState):
     def _go_on(self, events: list[Event]) -> None:
         """Add what happens now by itself, until something from outside is needed."""
         while True:
-            told: list[Event] = []
             if self.to_ask:
-                told = [self._ask(number) for number in self.to_ask]
-            elif follows := _FOLLOWS.get(self.stage):
-                told = follows(self)
+                told: Sequence[Event] = [self._ask(number) for number in self.to_ask]
+            else:
+                told = _FOLLOWS[self.stage](self)
             if not told:
                 return
             for event in told:
@@ -288,9 +284,9 @@ class Round(RoundState):
         index = turn_up(self.options, self.wall_count) if turn_up else None
         return [TreasureTurned(index, None if index is None else self.wall[index])]
 
-    def _before_answers(self) -> list[Event]:
+    def _before_answers(self) -> Sequence[Event]:
         # What was claimed or laid down now lies face up.
-        return self._turn_up() if self.treasure_is_spent else []
+        return self._turn_up() if self.treasure is not None and self.treasure_is_spent else ()
 
     def _replace(self) -> list[Event]:
         if self.treasure_is_spent:
@@ -304,8 +300,8 @@ class Round(RoundState):
 
     # A turn.
 
-    def _play_for_silent(self) -> list[Event]:
-        return self._played_by_table(self.turn) if self.seats[self.turn].prompt is None else []
+    def _play_for_silent(self) -> Sequence[Event]:
+        return self._played_by_table(self.turn) if self.seats[self.turn].prompt is None else ()
 
     def _played_by_table(self, number: int) -> list[Event]:
         """A turn played by the table: for a trustee, a locked seat, a turn that ran out."""
@@ -374,10 +370,10 @@ class Round(RoundState):
 
     # Claims.
 
-    def _resolve_claims(self) -> list[Event]:
+    def _resolve_claims(self) -> Sequence[Event]:
         """Settle the claims once no answer still out could outrank the best one given."""
         if self.open_window is not None:
-            return []
+            return ()
         table = cast(Claimable, self.claimable)
         order = AFTER[table.seat]
         best = self._best_claim(order) if self.claims else None
@@ -490,9 +486,7 @@ class Round(RoundState):
         if action.kind == "false_win":
             return [FalseWinCalled(number, command.decision)]
         answered = Answered(number, command.decision, action)
-        if prompt.kind == "turn":
-            return [answered, *self._acted(number, action)]
-        return [answered]
+        return [answered, *self._acted(number, action)] if prompt.kind == "turn" else [answered]
 
     def _refused(self, command: Choose) -> ActionRefused:
         """Why an answer cannot be taken."""
@@ -610,7 +604,7 @@ class Round(RoundState):
         return [Withdrawn(seat, prompt.decision) for seat, prompt in self.prompts().items()]
 
 
-_FOLLOWS: dict[Stage, Callable[[Round], list[Event]]] = {
+_FOLLOWS: dict[Stage, Callable[[Round], Sequence[Event]]] = {
     "piao": Round._after_piao,
     "deal": Round._deal,
     "flowers": Round._lay_flowers,
@@ -621,6 +615,7 @@ _FOLLOWS: dict[Stage, Callable[[Round], list[Event]]] = {
     "replace": Round._replace,
     "dealt_out": Round._resolve_dealt_out,
     "scoring": Round._before_scoring,
+    "ended": lambda play: (),
 }
 
 _COMMANDS: dict[type[Command], Any] = {

@@ -70,8 +70,10 @@ class RandomPlayer:
 
     def choose(self, situation: Situation, prompt: Prompt) -> Action:
         """The win if there is one, else any action."""
-        first = prompt.actions[0]
-        return first if first.kind == "win" else self._chance.choice(prompt.actions)
+        actions = prompt.actions
+        if actions[0].kind == "win":
+            return actions[0]
+        return actions[int(self._chance.random() * len(actions))]
 
 
 class SimplePlayer:
@@ -198,8 +200,7 @@ def answer(play: Round, question: Question, *, progress: bool = False) -> Comman
 
 def _answered(play: Round, question: Question, evaluator: Analyzer, progress: bool) -> Command:
     if isinstance(question, AnalyzeQuestion):
-        found = evaluator(question.hand, progress=progress, flowers=question.flowers)
-        return Analysed(question.number, found)
+        return Analysed(question.number, evaluator(question.hand, progress, question.flowers))
     return Scored(question.number, score(play.rule_set, play.options, question.finished))
 
 

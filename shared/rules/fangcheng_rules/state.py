@@ -262,14 +262,9 @@ class RoundState:
     @property
     def wall_count(self) -> WallCount:
         """How far the wall has been taken."""
-        return WallCount(
-            len(self.wall),
-            self.front,
-            self.replacements,
-            self.kongs,
-            tuple(self.turned),
-            due=int(self.stage == "replace"),
-        )
+        due = 1 if self.stage == "replace" else 0
+        turned = tuple(self.turned)
+        return WallCount(len(self.wall), self.front, self.replacements, self.kongs, turned, due)
 
     @property
     def tiles_left(self) -> int:
@@ -472,7 +467,8 @@ class RoundState:
                 # The thirteen without the drawn tile: after an exposed kong this is the first
                 # that is heard of their waits.
                 seat.keeps(seat.choice(seat.drawn))
-                self._check_spoilt(seat)
+                if seat.declared:
+                    self._check_spoilt(seat)
         if self.pending:
             return
         if self.dealt_out:
@@ -515,11 +511,12 @@ class RoundState:
         seat.last_discard = event.tile
         seat.keeps(seat.choice(event.tile))
         self._open_to_claims(
-            Claimable(event.seat, event.tile, False, after_kong=self.last_kong is not None)
+            Claimable(event.seat, event.tile, False, self.last_kong is not None, None)
         )
 
     def _open_to_claims(self, claimable: Claimable) -> None:
-        actor = self.seats[claimable.seat]
+        source, tile = claimable.seat, claimable.tile
+        actor = self.seats[source]
         actor.drawn = None
         actor.analysis = None
         self.to_ask.clear()
@@ -528,17 +525,17 @@ class RoundState:
         self.windows += 1
         self.open_window = self.windows
         self.stage = "window"
-        for number in AFTER[claimable.seat]:
+        for number in AFTER[source]:
             seat = self.seats[number]
             if claimable.is_kong:
-                actions = rob_actions(self, seat, claimable.tile)
+                actions = rob_actions(self, seat, tile)
             else:
-                actions = claim_actions(self, seat, claimable.tile, claimable.seat)
+                actions = claim_actions(self, seat, tile, source)
             if actions:
                 self._ask_to_claim(number, actions)
                 if actions[0].kind == "win" and not claimable.is_kong:
                     # Passed, unless the hand ends with it or a claim of its own clears it.
-                    wait = next(wait for wait in seat.waits if wait.tile == claimable.tile)
+                    wait = next(wait for wait in seat.waits if wait.tile == tile)
                     seat.passed = (*seat.passed, wait)
 
     def _called(self, event: Called) -> None:
