@@ -64,6 +64,7 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 	.venv-bench/bin/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/rules.py
 	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/wallet.py
 	$(BIN)/python benchmarks/report.py
 
 locks: setup ## Resolve the lock files anew (UPGRADE=1: to the newest versions)

@@ -1,4 +1,4 @@
-"""The two charts of docs/performance.md, as SVG that reads on a light page and on a dark one."""
+"""The charts of docs/performance.md, as SVG that reads on a light page and on a dark one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RIGHT = 110
 """Room for figures behind the longest bar."""
 BAR, GAP, HEAD = 18, 10, 46
 
-COLOURS = ("#2f7ed8", "#e07b39")
+COLOURS = ("#2f7ed8", "#e07b39", "#3a9d5d", "#a05ac8")
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 15px }
@@ -65,32 +65,36 @@ def curves(
     points: Mapping[str, Sequence[tuple[int, float]]],
     goals: Sequence[tuple[int, float]],
 ) -> str:
-    """Shares of one over a logarithmic scale, a mark where each is promised to be."""
-    left, top, bottom, height = 60, HEAD, 300, 350
+    """Multiples of a reference over a logarithmic scale, a mark where each is promised to be."""
+    left, right, top, bottom, height = 60, 170, HEAD, 300, 350
     sizes = sorted({size for curve in points.values() for size, _ in curve})
     most = max([share for curve in points.values() for _, share in curve] + [1.0])
 
     def x(size: int) -> float:
-        return left + (WIDTH - left - RIGHT) * math.log10(size) / (math.log10(sizes[-1]) or 1.0)
+        return left + (WIDTH - left - right) * math.log10(size) / (math.log10(sizes[-1]) or 1.0)
 
     def y(share: float) -> float:
         return bottom - (bottom - top - 10) * share / most
 
     parts = [_text(16, 26, title, "title")]
-    for tenth in range(0, math.floor(most * 10) + 1, 2):
-        parts.append(_line(left, y(tenth / 10), WIDTH - RIGHT, y(tenth / 10), "grid"))
+    for tenth in range(0, math.floor(most * 10) + 1, 2 if most <= 2 else 5):
+        parts.append(_line(left, y(tenth / 10), WIDTH - right, y(tenth / 10), "grid"))
         parts.append(_text(left - 10, y(tenth / 10) + 4, f"{tenth / 10:.1f}", "faint", "end"))
     parts += [_text(x(size), bottom + 20, f"{size:,}", "faint", "middle") for size in sizes]
-    parts.append(_text((left + WIDTH - RIGHT) / 2, bottom + 40, across, "faint", "middle"))
-    for colour, (name, curve) in zip(COLOURS, points.items(), strict=False):
+    parts.append(_text((left + WIDTH - right) / 2, bottom + 40, across, "faint", "middle"))
+    for colour, curve in zip(COLOURS, points.values(), strict=False):
         path = " ".join(f"{x(size):.1f},{y(share):.1f}" for size, share in curve)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [
             f'<circle cx="{x(size):.1f}" cy="{y(share):.1f}" r="4" fill="{colour}"/>'
             for size, share in curve
         ]
+    # Names stand at the ends of their curves, or below one another where these meet.
+    last = -math.inf
+    for name, curve in sorted(points.items(), key=lambda one: -one[1][-1][1]):
         size, share = curve[-1]
-        parts.append(_text(x(size) + 10, y(share) + 4, name))
+        last = max(y(share) + 4, last + 16)
+        parts.append(_text(x(size) + 10, last, name))
     for size, share in goals:
         parts.append(_line(x(size) - 9, y(share), x(size) + 9, y(share), "goal"))
     return _page(height, parts)

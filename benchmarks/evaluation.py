@@ -126,6 +126,21 @@ async def start(port_file: Path, key: str) -> asyncio.subprocess.Process:
     )
 
 
+@contextlib.asynccontextmanager
+async def nothing_but_transport() -> AsyncIterator[Evaluator]:
+    """A process that answers the packed calls without evaluating; it ends with the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        port_file = Path(folder) / "port.json"
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, str(Path(__file__).with_name("transport.py")), str(port_file))
+        )
+        try:
+            told = await told_by(process, port_file)
+            yield Evaluator(process, told["listen"], told["metrics"])
+        finally:
+            await stop(process)
+
+
 async def stop(process: asyncio.subprocess.Process) -> None:
     """End it."""
     process.terminate()
@@ -134,16 +149,22 @@ async def stop(process: asyncio.subprocess.Process) -> None:
 
 async def ready(process: asyncio.subprocess.Process, port_file: Path) -> Evaluator:
     """Wait until it serves."""
-    while (told := read(port_file)) is None:
-        if process.returncode is not None:
-            raise SystemExit(f"the service ended with {process.returncode}")
-        await asyncio.sleep(0.05)
+    told = await told_by(process, port_file)
     async with grpc.aio.insecure_channel(told["listen"]) as channel:
         health: Any = health_pb2_grpc.HealthStub(channel)  # whose calls have no types
         async for answer in health.Watch(health_pb2.HealthCheckRequest()):
             if answer.status == health_pb2.HealthCheckResponse.SERVING:
                 break
     return Evaluator(process, told["listen"], told["metrics"])
+
+
+async def told_by(process: asyncio.subprocess.Process, port_file: Path) -> dict[str, str]:
+    """The addresses of a process, once it has told them."""
+    while (told := read(port_file)) is None:
+        if process.returncode is not None:
+            raise SystemExit(f"the process ended with {process.returncode}")
+        await asyncio.sleep(0.05)
+    return told
 
 
 def read(port_file: Path) -> dict[str, str] | None:
@@ -268,6 +289,24 @@ async def bulk(lines: Lines, records: packed.Records, key: str) -> None:
                     )
                 )
         await beside_bulk(lines, channel, records)
+    async with (
+        nothing_but_transport() as bare,
+        grpc.aio.insecure_channel(bare.address) as channel,
+    ):
+        for way, size in GOALS:
+            asked = Bulk(channel, records, size)
+            call, callers = (asked.unary, CALLERS) if way == "unary" else (asked.stream, 1)
+            found = await measured([bare], callers, call)
+            bound = 1 / (1 + found.cpu_micros / cpu_micros)
+            lines.add(
+                Line(
+                    "The same messages, answered without evaluating: what gRPC alone costs",
+                    f"{way}, {size:,} a message",
+                    found.per_second,
+                    note=f"{found.cpu_micros:.3g} µs CPU a hand: with the kernels' "
+                    f"{cpu_micros:.3g}, no service can have more than {bound:.2f} × in process",
+                )
+            )
 
 
 async def beside_bulk(lines: Lines, channel: grpc.aio.Channel, records: packed.Records) -> None:

@@ -20,14 +20,16 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGE = "performance.md"
 KERNELS_CHART = "performance-kernels.svg"
 BULK_CHART = "performance-bulk.svg"
+WALLET_CHART = "performance-wallet.svg"
 
 HEAD = """\
 # Performance
 
 Measured by `make bench`, which prints the same lines and takes some minutes; this page is made of
 what it found. Absolute figures move with the machine, and with what else it does. So each figure
-with a reference was measured beside it: same machine, same minutes, same seeded hands, the process
-pinned to a core, the median of five rounds. A red mark in a chart is what we promise.
+with a reference was measured beside it: same machine, same minutes, same seeded hands; but for the
+wallet, with the process pinned to a core, the median of five rounds. A red mark in a chart is what
+we promise.
 """
 
 ABOUT = {
@@ -45,7 +47,8 @@ the first that differs.
 
 Bulk is `EvaluateHands` (unary, eight callers) and `StreamHands` (one stream, three messages ahead),
 scoring alone, which is the hardest on what lies between. The reference is the rate in one process
-on one core, on the same records.
+on one core, on the same records. What gRPC alone costs for the same messages stands below: with
+smaller messages it is most of all, so send many hands at a time.
 
 ![Share of the rate in one process, by hands a message]({BULK_CHART})
 
@@ -53,6 +56,20 @@ The evaluators share the cores named below with their client, one Python process
 them than cores is not quicker, and calls for single hands are bounded by the client. Plan by CPU
 time, which is what a hand costs wherever it is evaluated. Evaluators share nothing, so with a core
 each their rates add up.
+""",
+    "wallet": f"""\
+## Settlements
+
+Each is committed for good before it is answered, by SQLite in WAL mode with `synchronous=FULL`, or
+by PostgreSQL as it comes. Beside it, on the same server, pgbench: TPC-B-like, `-M simple`, 8
+clients, scale 10. *Five legs*: three losers pay the winner, who pays the house. *Ten legs with
+holds*: silver out of the four players' holds, and points besides. Callers wait for their answer
+before they call again. What is promised is measured in five rounds, in turn with what it is held
+against; of the others, pgbench before and after each group of four.
+
+![Times pgbench, five legs, by callers]({WALLET_CHART})
+
+Callers, wallet, database and pgbench share the cores named below.
 """,
 }
 
@@ -119,7 +136,24 @@ def bulk_chart(result: Result) -> str:
     return chart.curves("Share of the rate in one process", "hands a message", points, goals)
 
 
-CHARTS = {"kernels": (KERNELS_CHART, kernels_chart), "evaluation": (BULK_CHART, bulk_chart)}
+def wallet_chart(result: Result) -> str:
+    """Hands of five legs, by callers."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    goals = []
+    for line, ratio in result.referenced:
+        legs, _, callers = line.what.partition(" legs, ")
+        if legs == "5" and line.reference == "pgbench":
+            points.setdefault(line.group, []).append((int(callers.split()[0]), ratio))
+        elif line.reference == "pgbench" and line.goal is not None:
+            goals.append((64, line.goal))
+    return chart.curves("Times pgbench, five legs", "callers", points, goals)
+
+
+CHARTS = {
+    "kernels": (KERNELS_CHART, kernels_chart),
+    "evaluation": (BULK_CHART, bulk_chart),
+    "wallet": (WALLET_CHART, wallet_chart),
+}
 
 
 def pages() -> dict[str, str]:

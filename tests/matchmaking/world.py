@@ -17,7 +17,7 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import (
     settlement_pb2,
     settlement_pb2_grpc,
@@ -230,13 +230,13 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
         self._wallet = wallet
         self.requests: dict[str, table_pb2.CreateTableRequest] = {}
         """By table id."""
-        self.tables: dict[str, table_pb2.Table] = {}
+        self.tables: dict[str, state_pb2.Table] = {}
         self._created: dict[str, tuple[bytes, str]] = {}
 
     @property
-    def open_tables(self) -> list[table_pb2.Table]:
+    def open_tables(self) -> list[state_pb2.Table]:
         return [
-            table for table in self.tables.values() if table.phase != table_pb2.TABLE_PHASE_CLOSED
+            table for table in self.tables.values() if table.phase != state_pb2.TABLE_PHASE_CLOSED
         ]
 
     def create(self, request: table_pb2.CreateTableRequest) -> table_pb2.CreateTableResponse:
@@ -247,12 +247,12 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
                 raise AlreadyExists("REQUEST_ID_REUSED", "another body")
             return table_pb2.CreateTableResponse(table=self.tables[before[1]], replayed=True)
         table_id = f"table-{len(self.tables)}"
-        table = table_pb2.Table(
+        table = state_pb2.Table(
             table_id=table_id,
-            phase=table_pb2.TABLE_PHASE_PLAYING,
+            phase=state_pb2.TABLE_PHASE_PLAYING,
             endpoint="127.0.0.1:7999",
             seats=[
-                table_pb2.Seat(seat=number, player_id=seat.player_id)
+                state_pb2.Seat(seat=number, player_id=seat.player_id)
                 for number, seat in enumerate(request.seats)
             ],
         )
@@ -263,7 +263,7 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
 
     def close(self, table_id: str) -> None:
         """As a table does at its end: it releases its holds."""
-        self.tables[table_id].phase = table_pb2.TABLE_PHASE_CLOSED
+        self.tables[table_id].phase = state_pb2.TABLE_PHASE_CLOSED
         for seat in self.requests[table_id].seats:
             self._wallet.release(seat.hold_ids)
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2
+from fangcheng_client.view import SeatView, TableView
 from fangcheng_rules import tiles, wall
 from fangcheng_rules.actions import (
     Action,
@@ -28,7 +29,6 @@ from fangcheng_rules.round import HandSetup, Round
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.scoring import score
 from fangcheng_suite.bots.brain import Brain
-from fangcheng_suite.view import SeatView, TableView
 
 PROMPT_KINDS = {
     "piao": "before_deal",
@@ -132,8 +132,8 @@ def _waits(waits: tuple[Wait, ...]) -> list[evaluation_pb2.Wait]:
     ]
 
 
-def prompt_message(prompt: Prompt) -> table_pb2.Prompt:
-    return table_pb2.Prompt(
+def prompt_message(prompt: Prompt) -> events_pb2.Prompt:
+    return events_pb2.Prompt(
         decision_id=str(prompt.decision),
         kind=PROMPT_KINDS[prompt.kind],
         actions=[action_message(action) for action in prompt.actions],
@@ -141,8 +141,8 @@ def prompt_message(prompt: Prompt) -> table_pb2.Prompt:
     )
 
 
-def action_message(action: Action) -> table_pb2.Action:
-    return table_pb2.Action(
+def action_message(action: Action) -> state_pb2.Action:
+    return state_pb2.Action(
         kind=action.kind,
         tile=0 if action.tile is None else tiles.code(action.tile),
         tiles=[tiles.code(kind) for kind in action.tiles],

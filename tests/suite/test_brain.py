@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client.notation import parse, text
+from fangcheng_client.view import SeatView, TableView
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.scoring import Win
 from fangcheng_suite.bots.brain import Brain
-from fangcheng_suite.view import SeatView, TableView
 
 from .arena import Arena
 
@@ -35,18 +35,18 @@ def view(
     return TableView(rules=rules_pb2.RuleSetChoice(id=rules.id), own_seat=0, seats=seats)
 
 
-def discards(hand: str, *, ting: str = "") -> list[table_pb2.Action]:
+def discards(hand: str, *, ting: str = "") -> list[state_pb2.Action]:
     """Every discard of the hand; those of `ting` with the declaration too."""
     kinds = sorted(set(parse(hand)))
-    actions = [table_pb2.Action(kind="discard", tile=tile) for tile in kinds]
+    actions = [state_pb2.Action(kind="discard", tile=tile) for tile in kinds]
     return actions + [
-        table_pb2.Action(kind="discard", tile=tile, declare="ting") for tile in parse(ting)
+        state_pb2.Action(kind="discard", tile=tile, declare="ting") for tile in parse(ting)
     ]
 
 
-def claim(*actions: table_pb2.Action) -> table_pb2.Prompt:
-    return table_pb2.Prompt(
-        decision_id="1", kind="claim", actions=[*actions, table_pb2.Action(kind="pass")]
+def claim(*actions: state_pb2.Action) -> events_pb2.Prompt:
+    return events_pb2.Prompt(
+        decision_id="1", kind="claim", actions=[*actions, state_pb2.Action(kind="pass")]
     )
 
 
@@ -55,15 +55,15 @@ def pong(tile: str) -> rules_pb2.Meld:
 
 
 async def turn(
-    hand: str, actions: list[table_pb2.Action], rules: RuleSet = KELE, **own: Any
-) -> table_pb2.Action:
-    prompt = table_pb2.Prompt(decision_id="1", kind="turn", actions=actions)
+    hand: str, actions: list[state_pb2.Action], rules: RuleSet = KELE, **own: Any
+) -> state_pb2.Action:
+    prompt = events_pb2.Prompt(decision_id="1", kind="turn", actions=actions)
     return await brain(rules=rules).choose(view(hand, rules=rules, **own), prompt)
 
 
 async def test_a_win_is_always_taken() -> None:
     hand = "123456m999p11z"
-    win = table_pb2.Action(kind="win", tile=41)
+    win = state_pb2.Action(kind="win", tile=41)
     chosen = await turn(hand, [*discards(hand), win], melds=[pong("7z")])
     assert chosen == win
 
@@ -103,33 +103,33 @@ async def test_a_dead_wait_is_not_declared() -> None:
     seen = view(hand, [pong("7z")])
     seen.seats[1].river = parse("88s")
     seen.seats[2].river = parse("88s")
-    prompt = table_pb2.Prompt(decision_id="1", kind="turn", actions=discards(hand, ting="3z"))
+    prompt = events_pb2.Prompt(decision_id="1", kind="turn", actions=discards(hand, ting="3z"))
     chosen = await brain().choose(seen, prompt)
     assert chosen.declare == ""
 
 
 async def test_a_pong_that_makes_the_triplet_is_taken() -> None:
-    action = table_pb2.Action(kind="pong", tile=45)
+    action = state_pb2.Action(kind="pong", tile=45)
     chosen = await brain().choose(view("123456m99p78s155z"), claim(action))
     assert chosen == action
 
 
 async def test_a_claim_that_brings_nothing_nearer_is_passed() -> None:
-    action = table_pb2.Action(kind="chi", tile=11, tiles=[12, 13])
+    action = state_pb2.Action(kind="chi", tile=11, tiles=[12, 13])
     chosen = await brain().choose(view("123456m99p78s", [pong("7z")]), claim(action))
     assert chosen.kind == "pass"
 
 
 async def test_a_kong_that_costs_nothing_is_made() -> None:
-    action = table_pb2.Action(kind="kong", tile=47, meld="exposed_kong")
+    action = state_pb2.Action(kind="kong", tile=47, meld="exposed_kong")
     chosen = await brain().choose(view("123456m99p78s777z"), claim(action))
     assert chosen == action
 
 
 async def test_a_declared_seat_makes_no_kong_that_spoils_its_wait() -> None:
     # The kong of 2m would leave 45m and 99s: waits on 3m and on 6m, and two are as dead as none.
-    kong = table_pb2.Action(kind="kong", tile=12, meld="concealed_kong")
-    actions = [kong, table_pb2.Action(kind="pass")]
+    kong = state_pb2.Action(kind="kong", tile=12, meld="concealed_kong")
+    actions = [kong, state_pb2.Action(kind="pass")]
     melds = [pong("7z"), pong("5z")]
     chosen = await turn("222245m99s", actions, melds=melds, declared="ting")
     assert chosen.kind == "pass"
@@ -139,20 +139,20 @@ async def test_a_declared_seat_makes_no_kong_that_spoils_its_wait() -> None:
 
 
 async def test_piao_is_one_of_the_choices() -> None:
-    actions = [table_pb2.Action(kind="piao", amount=amount) for amount in (0, 5, 10)]
-    prompt = table_pb2.Prompt(decision_id="1", kind="before_deal", actions=actions)
+    actions = [state_pb2.Action(kind="piao", amount=amount) for amount in (0, 5, 10)]
+    prompt = events_pb2.Prompt(decision_id="1", kind="before_deal", actions=actions)
     never = await brain(piao_share=0.0).choose(view(""), prompt)
     always = await brain(piao_share=1.0).choose(view(""), prompt)
     assert (never.amount, always.amount) == (0, 5)
 
 
 async def test_open_lou_is_declared_with_enough_tiles_to_draw_and_hidden_lou_never() -> None:
-    def lou(hand: str, tile: str) -> list[table_pb2.Action]:
+    def lou(hand: str, tile: str) -> list[state_pb2.Action]:
         (last,) = parse(tile)
         return [
             *discards(hand),
             *(
-                table_pb2.Action(kind="discard", tile=last, declare=declared)
+                state_pb2.Action(kind="discard", tile=last, declare=declared)
                 for declared in ("lou_open", "lou_hidden")
             ),
         ]
@@ -175,20 +175,20 @@ async def test_a_pair_of_honours_is_not_kept_for_the_pair_where_it_must_be_2_5_o
 
 
 async def test_a_win_that_is_none_is_never_called() -> None:
-    false_win = table_pb2.Action(kind="false_win")
-    passes = table_pb2.Action(kind="pass")
-    prompt = table_pb2.Prompt(decision_id="1", kind="claim", actions=[passes, false_win])
+    false_win = state_pb2.Action(kind="false_win")
+    passes = state_pb2.Action(kind="pass")
+    prompt = events_pb2.Prompt(decision_id="1", kind="claim", actions=[passes, false_win])
     assert await brain(rules=JINTAN).choose(view("123456m99p78s155z"), prompt) == passes
 
 
 async def test_a_forced_whirlwind_is_laid_down() -> None:
-    kong = table_pb2.Action(kind="kong", tile=45, meld="whirlwind")
+    kong = state_pb2.Action(kind="kong", tile=45, meld="whirlwind")
     hand = "123456m99p78s5567z"
     assert await turn(hand, [kong], rules=BAICHENG) == kong
 
 
 async def test_a_dragon_is_added_to_the_whirlwind() -> None:
-    kong = table_pb2.Action(kind="kong", tile=45, meld="added_kong")
+    kong = state_pb2.Action(kind="kong", tile=45, meld="added_kong")
     whirlwind = rules_pb2.Meld(kind="whirlwind", tiles=parse("567z"))
     hand = "123456m99p78s5z"
     chosen = await turn(hand, [*discards(hand), kong], rules=BAICHENG, melds=[whirlwind])

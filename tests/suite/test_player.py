@@ -25,7 +25,8 @@ from grpc_status.rpc_status import to_status
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2, matchmaking_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
+from fangcheng_client import TableView
 from fangcheng_client.notation import parse
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_suite.access import Access
@@ -35,11 +36,11 @@ from .arena import Arena
 
 KEY = "a development key of the tests, 40 chars"
 HAND = "123456m99p78s3z777z"
-TURN = table_pb2.Prompt(
+TURN = events_pb2.Prompt(
     decision_id="1",
     kind="turn",
     ms_left=15_000,
-    actions=[table_pb2.Action(kind="discard", tile=tile) for tile in sorted(set(parse(HAND)))],
+    actions=[state_pb2.Action(kind="discard", tile=tile) for tile in sorted(set(parse(HAND)))],
 )
 PLACE = Place("t1", 0, "")
 
@@ -56,7 +57,7 @@ async def refuse(context: Any, code: grpc.StatusCode, reason: str) -> None:
 class FakeTable(table_pb2_grpc.TableServiceServicer):
     """Tells scripted events; a stream ends after the last one."""
 
-    events: list[table_pb2.TableEvent] = field(default_factory=list)
+    events: list[events_pb2.TableEvent] = field(default_factory=list)
     waits: dict[int, asyncio.Event] = field(default_factory=dict)
     """What must have happened before the event of that number is told."""
     breaks: list[int] = field(default_factory=list)
@@ -72,14 +73,14 @@ class FakeTable(table_pb2_grpc.TableServiceServicer):
 
     def tell(self, after: asyncio.Event | None = None, **kind: Any) -> None:
         number = len(self.events) + 1
-        self.events.append(table_pb2.TableEvent(number=number, **kind))
+        self.events.append(events_pb2.TableEvent(number=number, **kind))
         if after is not None:
             self.waits[number] = after
 
     async def GetTable(
         self, request: table_pb2.GetTableRequest, context: Any
     ) -> table_pb2.GetTableResponse:
-        table = table_pb2.Table(table_id=request.table_id, endpoint=self.endpoint)
+        table = state_pb2.Table(table_id=request.table_id, endpoint=self.endpoint)
         return table_pb2.GetTableResponse(table=table)
 
     async def Attend(
@@ -187,16 +188,16 @@ async def playing(
 
 def opened(table: FakeTable) -> FakeTable:
     """A table at which seat 0 has been dealt the hand of these tests."""
-    told = table_pb2.Table(
+    told = state_pb2.Table(
         table_id="t1",
         rules=rules_pb2.RuleSetChoice(id="baishan_kele"),
-        seats=[table_pb2.Seat(seat=seat, player_id=f"p{seat}") for seat in range(4)],
+        seats=[state_pb2.Seat(seat=seat, player_id=f"p{seat}") for seat in range(4)],
     )
-    table.tell(table_opened=table_pb2.TableOpened(table=told, seat=0))
-    table.tell(hand_started=table_pb2.HandStarted(hand_number=1, wall_tiles=136))
-    hands = [table_pb2.SeatTiles(tiles=parse(HAND))]
-    hands += [table_pb2.SeatTiles(tiles=[0] * 13) for _ in range(3)]
-    table.tell(dealt=table_pb2.Dealt(hands=hands, wall_tiles=83))
+    table.tell(table_opened=events_pb2.TableOpened(table=told, seat=0))
+    table.tell(hand_started=events_pb2.HandStarted(hand_number=1, wall_tiles=136))
+    hands = [events_pb2.SeatTiles(tiles=parse(HAND))]
+    hands += [events_pb2.SeatTiles(tiles=[0] * 13) for _ in range(3)]
+    table.tell(dealt=events_pb2.Dealt(hands=hands, wall_tiles=83))
     return table
 
 
@@ -204,8 +205,10 @@ def asked(table: FakeTable, why: str = "answered", after: asyncio.Event | None =
     """... and is asked for a discard; the prompt closes after the event, or after the act."""
     opened(table)
     table.tell(prompt=TURN)
-    table.tell(after or table.acted, prompt_closed=table_pb2.PromptClosed(decision_id="1", why=why))
-    table.tell(table_closed=table_pb2.TableClosed(reason="hands_played", standings=[0] * 4))
+    table.tell(
+        after or table.acted, prompt_closed=events_pb2.PromptClosed(decision_id="1", why=why)
+    )
+    table.tell(table_closed=events_pb2.TableClosed(reason="hands_played", standings=[0] * 4))
     return table
 
 
@@ -216,7 +219,31 @@ async def test_a_prompt_is_answered_with_one_of_its_actions() -> None:
     assert view.closed is not None
     [act] = table.acts
     assert (act.table_id, act.decision_id) == ("t1", "1")
-    assert act.action == table_pb2.Action(kind="discard", tile=43)
+    assert act.action == state_pb2.Action(kind="discard", tile=43)
+
+
+@pytest.mark.parametrize("kind", ["turn", "back"])
+async def test_what_a_snapshot_asks_is_answered(kind: str) -> None:
+    """A bot that comes late knows the hand from it as if it had been there."""
+    known = TableView()
+    for event in opened(FakeTable()).events:
+        known.apply(event)
+    if kind == "turn":
+        known.prompt = TURN
+    else:
+        known.back_decision_id = "back-2"
+    table = FakeTable()
+    table.tell(snapshot=known.to_snapshot())
+    closing = events_pb2.TableClosed(reason="hands_played", standings=[0] * 4)
+    table.tell(table.acted, table_closed=closing)
+    async with playing(table) as bot:
+        view = await bot.attend(PLACE)
+    assert view.closed is not None
+    [act] = table.acts
+    if kind == "turn":
+        assert (act.decision_id, act.action) == ("1", state_pb2.Action(kind="discard", tile=43))
+    else:
+        assert (act.decision_id, act.action) == ("back-2", state_pb2.Action(kind="back"))
 
 
 async def test_a_bot_calls_with_a_token_of_its_own() -> None:
@@ -292,15 +319,15 @@ async def test_history_is_not_answered_again() -> None:
 
 async def test_a_seat_that_the_table_plays_for_is_taken_back() -> None:
     table = opened(FakeTable())
-    changed = table_pb2.TrusteeChanged(seat=0, trustee=True, why="timeouts", decision_id="back-1")
+    changed = events_pb2.TrusteeChanged(seat=0, trustee=True, why="timeouts", decision_id="back-1")
     table.tell(trustee_changed=changed)
-    back = table_pb2.TrusteeChanged(seat=0, trustee=False, why="back")
+    back = events_pb2.TrusteeChanged(seat=0, trustee=False, why="back")
     table.tell(table.acted, trustee_changed=back)
     async with playing(table) as bot:
         await bot.attend(PLACE)
     [act] = table.acts
     assert act.decision_id == "back-1"
-    assert act.action == table_pb2.Action(kind="back")
+    assert act.action == state_pb2.Action(kind="back")
 
 
 async def test_an_evaluator_that_is_away_is_waited_for() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2
+from fangcheng_client.view import SeatView, TableView
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
 from fangcheng_suite.render import Ink
 from fangcheng_suite.report import hand_report
-from fangcheng_suite.view import SeatView, TableView
-from fangcheng_table.convert import finished_to_wire, score_to_wire
+from fangcheng_table.convert_play import finished_to_wire, score_to_wire
 from tests.rules.golden import parse
 
 
@@ -17,7 +17,7 @@ def report(rules_id: str, hand: str) -> str:
     rules = rule_set(rules_id)
     (found,) = parse("== a hand\n" + hand)
     told = score(rules, found.options, found.finished)
-    ended = table_pb2.HandEnded(
+    ended = events_pb2.HandEnded(
         hand=finished_to_wire(found.finished), score=score_to_wire(told, rules), net=told.net
     )
     view = TableView(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1 import state_pb2
 from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wallet
 from fangcheng_suite.access import Access
@@ -56,8 +56,8 @@ async def play(service: Any, bank: Served, name: str) -> None:
     message = request(
         name,
         hands=4,
-        stakes=[wire.Stake(currency="silver", per_unit=10)],
-        fees=[wire.TableFee(currency="silver", amount=3)],
+        stakes=[state_pb2.Stake(currency="silver", per_unit=10)],
+        fees=[state_pb2.TableFee(currency="silver", amount=3)],
         labels={"club": "17"},
     )
     for seat, hold in zip(message.seats, held.holds, strict=True):

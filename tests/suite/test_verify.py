@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2, records_pb2
 from fangcheng_rules import tiles, wall
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_suite.errors import VerificationFailed
@@ -21,7 +21,7 @@ DEALER = 2
 HAND = 3
 
 
-def record() -> table_pb2.HandRecord:
+def record() -> records_pb2.HandRecord:
     """An honest record: the deal, two draws from the front, one from the back."""
     secret = CHAIN.secret(HAND)
     shuffled, dice = wall.derive(
@@ -29,12 +29,12 @@ def record() -> table_pb2.HandRecord:
     )
     codes = [tiles.code(kind) for kind in shuffled]
     hands = [
-        table_pb2.SeatTiles(tiles=sorted(codes[index] for index in indices))
+        events_pb2.SeatTiles(tiles=sorted(codes[index] for index in indices))
         for indices in wall.dealt_indices(DEALER)
     ]
     events = [
-        table_pb2.TableEvent(
-            hand_started=table_pb2.HandStarted(
+        events_pb2.TableEvent(
+            hand_started=events_pb2.HandStarted(
                 hand_number=HAND,
                 dealer=DEALER,
                 dice=dice,
@@ -42,12 +42,12 @@ def record() -> table_pb2.HandRecord:
                 entropy=ENTROPY,
             )
         ),
-        table_pb2.TableEvent(dealt=table_pb2.Dealt(hands=hands)),
-        table_pb2.TableEvent(drawn=table_pb2.Drawn(seat=3, tile=codes[53], origin="front")),
-        table_pb2.TableEvent(drawn=table_pb2.Drawn(seat=3, tile=codes[135], origin="back")),
-        table_pb2.TableEvent(drawn=table_pb2.Drawn(seat=0, tile=codes[54], origin="dealt_out")),
+        events_pb2.TableEvent(dealt=events_pb2.Dealt(hands=hands)),
+        events_pb2.TableEvent(drawn=events_pb2.Drawn(seat=3, tile=codes[53], origin="front")),
+        events_pb2.TableEvent(drawn=events_pb2.Drawn(seat=3, tile=codes[135], origin="back")),
+        events_pb2.TableEvent(drawn=events_pb2.Drawn(seat=0, tile=codes[54], origin="dealt_out")),
     ]
-    return table_pb2.HandRecord(
+    return records_pb2.HandRecord(
         table_id="t1",
         hand_number=HAND,
         rules=rules_pb2.RuleSetChoice(id=KELE.id, revision=KELE.revision),
@@ -65,51 +65,51 @@ def test_an_honest_record_checks_out() -> None:
     assert (found.wall_tiles, found.dealt, found.drawn_front, found.drawn_back) == (136, 53, 2, 1)
 
 
-def _other_secret(record: table_pb2.HandRecord) -> None:
+def _other_secret(record: records_pb2.HandRecord) -> None:
     record.secret = CHAIN.secret(HAND + 1)
 
 
-def _swap_in_the_wall(record: table_pb2.HandRecord) -> None:
+def _swap_in_the_wall(record: records_pb2.HandRecord) -> None:
     there = next(i for i in range(100, 136) if record.wall[i] != record.wall[99])
     record.wall[99], record.wall[there] = record.wall[there], record.wall[99]
 
 
-def _other_dice(record: table_pb2.HandRecord) -> None:
+def _other_dice(record: records_pb2.HandRecord) -> None:
     record.dice[0] = record.dice[0] % 6 + 1
 
 
-def _other_entropy(record: table_pb2.HandRecord) -> None:
+def _other_entropy(record: records_pb2.HandRecord) -> None:
     record.entropy[1] = b"too late"
 
 
-def _entropy_not_told_before(record: table_pb2.HandRecord) -> None:
+def _entropy_not_told_before(record: records_pb2.HandRecord) -> None:
     record.events[0].hand_started.entropy[1] = b"other"
 
 
-def _other_hand_commitment(record: table_pb2.HandRecord) -> None:
+def _other_hand_commitment(record: records_pb2.HandRecord) -> None:
     record.events[0].hand_started.commitment = b"0" * 32
 
 
-def _other_deal(record: table_pb2.HandRecord) -> None:
+def _other_deal(record: records_pb2.HandRecord) -> None:
     hand = record.events[1].dealt.hands[0].tiles
     hand[0] = hand[0] % 9 + 11 if hand[0] < 20 else 11
 
 
-def _other_draw(record: table_pb2.HandRecord) -> None:
+def _other_draw(record: records_pb2.HandRecord) -> None:
     drawn = record.events[2].drawn
     drawn.tile = 12 if drawn.tile == 11 else 11
 
 
-def _other_end_of_the_wall(record: table_pb2.HandRecord) -> None:
+def _other_end_of_the_wall(record: records_pb2.HandRecord) -> None:
     drawn = record.events[3].drawn
     drawn.tile = 12 if drawn.tile == 11 else 11
 
 
-def _other_hand(record: table_pb2.HandRecord) -> None:
+def _other_hand(record: records_pb2.HandRecord) -> None:
     record.hand_number += 1
 
 
-def _no_deal(record: table_pb2.HandRecord) -> None:
+def _no_deal(record: records_pb2.HandRecord) -> None:
     del record.events[1]
 
 
@@ -130,7 +130,7 @@ def _no_deal(record: table_pb2.HandRecord) -> None:
     ],
 )
 def test_a_record_that_was_changed_is_refused(
-    tamper: Callable[[table_pb2.HandRecord], None],
+    tamper: Callable[[records_pb2.HandRecord], None],
 ) -> None:
     changed = record()
     tamper(changed)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2
+from fangcheng_client.view import SeatView, TableView
 from fangcheng_suite.render import Ink
-from fangcheng_suite.view import SeatView, TableView
 from fangcheng_suite.watching import told
 
 
@@ -25,7 +25,9 @@ def test_what_is_declared_has_the_name_that_its_rule_set_gives_it(
 ) -> None:
     seats = [SeatView(name=name) for name in ("Mei", "Lan", "Zhu", "Ju")]
     view = TableView(rules=rules_pb2.RuleSetChoice(id=rules), seats=seats)
-    event = table_pb2.TableEvent(discarded=table_pb2.Discarded(seat=1, tile=11, declared=declared))
+    event = events_pb2.TableEvent(
+        discarded=events_pb2.Discarded(seat=1, tile=11, declared=declared)
+    )
     (line,) = told(event, view, Ink(chinese=True))
     assert line.plain == f"Lan discards 1万 and declares {chinese}"
     (line,) = told(event, view, Ink(chinese=False))

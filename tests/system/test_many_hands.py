@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import records_pb2, records_pb2_grpc, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_client.view import TableView
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_suite.bots.crowd import Bank, make_bots
 from fangcheng_suite.pools import DEMO_HANDS, demo_pool
 from fangcheng_suite.verify import verify
-from fangcheng_suite.view import TableView
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
 
@@ -50,13 +50,16 @@ async def test_two_thousand_hands_are_sound(tmp_path: Path) -> None:
         standings: dict[str, list[int]] = {}
         async with access.channel("table") as channel:
             stub = table_pb2_grpc.TableServiceStub(channel)
+            keeper = records_pb2_grpc.TableRecordServiceStub(channel)
             for table_id in sorted(tables):
                 table = (await stub.GetTable(table_pb2.GetTableRequest(table_id=table_id))).table
                 assert table.closed_reason == "hands_played"
                 standings[table_id] = [seat.standing for seat in table.seats]
                 for number in range(1, HANDS_OF_A_TABLE + 1):
-                    request = table_pb2.GetHandRecordRequest(table_id=table_id, hand_number=number)
-                    record = (await stub.GetHandRecord(request)).record
+                    request = records_pb2.GetHandRecordRequest(
+                        table_id=table_id, hand_number=number
+                    )
+                    record = (await keeper.GetHandRecord(request)).record
                     verify(record, table.commitment)
                     wins += sound(record)
                     hands += 1
@@ -83,7 +86,7 @@ async def test_two_thousand_hands_are_sound(tmp_path: Path) -> None:
         await journal.close()
 
 
-def sound(record: table_pb2.HandRecord) -> bool:
+def sound(record: records_pb2.HandRecord) -> bool:
     """Check a hand's record event by event; whether it was won."""
     view = TableView()
     ended = None

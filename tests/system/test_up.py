@@ -12,10 +12,10 @@ from pathlib import Path
 import grpc
 import pytest
 
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import connect, explain, watch
-from fangcheng_suite.view import TableView
+from fangcheng_client.view import TableView
 
 from .running import Running, fangcheng, lives, running, until
 
@@ -33,14 +33,14 @@ async def watched(suite: Running, table_id: str, enough: str) -> TableView:
     raise AssertionError(f"the table closed without {enough}")
 
 
-async def live_table(suite: Running) -> table_pb2.Table:
+async def live_table(suite: Running) -> state_pb2.Table:
     """A table in the middle of a hand."""
     async with suite.access.channel("table") as channel:
         stub = table_pb2_grpc.TableServiceStub(channel)
         while True:
             answer = await stub.ListTables(table_pb2.ListTablesRequest())
             for table in answer.tables:
-                if table.phase == table_pb2.TABLE_PHASE_PLAYING:
+                if table.phase == state_pb2.TABLE_PHASE_PLAYING:
                     return table
 
 

@@ -20,7 +20,8 @@ from fangcheng_rules.hand import Hand
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.tiles import code, from_code
-from fangcheng_table.convert import options_from_wire, reading_to_wire, score_to_wire
+from fangcheng_table.convert import options_from_wire
+from fangcheng_table.convert_play import reading_to_wire, score_to_wire
 
 Context = Any
 

@@ -6,12 +6,15 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from fangcheng.table.v1 import events_pb2
 from fangcheng_rules.actions import Action, AnalyzeQuestion, Prompt
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
 from fangcheng_table import codec
-from fangcheng_table.core import Patience, Table, chain_of
+from fangcheng_table.clocks import Patience
+from fangcheng_table.core import Table
+from fangcheng_table.dealing import chain_of
 from fangcheng_table.events import (
     Event,
     HandSettled,
@@ -24,6 +27,7 @@ from fangcheng_table.events import (
 from fangcheng_table.ids import prompt_id
 from fangcheng_table.settlement import Settlement
 from fangcheng_table.store import Record
+from fangcheng_table.views import VIEWERS, Projector
 
 SILVER = Stake("silver", "", 10)
 POINTS = Stake("points", "kele/2026", 1)
@@ -105,6 +109,8 @@ class Drive:
     records: list[Record] = field(default_factory=list)
     answers: bool = True
     """The evaluator answers."""
+    scores: bool = True
+    """It tells what a finished hand pays."""
     pays: bool = True
     """The wallet answers."""
 
@@ -147,6 +153,8 @@ class Drive:
                         )
                     )
                     self.table.answer(state.hand_number, question.number, value)
+                elif not self.scores:
+                    continue
                 else:
                     result = score(rules, state.created.options, question.finished)
                     self.table.answer(state.hand_number, question.number, result)
@@ -155,6 +163,9 @@ class Drive:
             settlement = self.table.settlement()
             if settlement is not None:
                 self.table.settled(settlement, paid(settlement))
+                return True
+            for vacancy in list(self.table.returns()):
+                self.table.returned(vacancy)
                 return True
             if self.table.holds():
                 self.table.released()
@@ -226,6 +237,19 @@ def paid(settlement: Settlement) -> tuple[Payment, ...]:
     )
 
 
+def sights(records: Sequence[Record]) -> dict[int, list[events_pb2.TableEvent]]:
+    """What each viewer was shown, with its numbers."""
+    projector = Projector()
+    seen: dict[int, list[events_pb2.TableEvent]] = {viewer: [] for viewer in VIEWERS}
+    for record in records:
+        for viewers, event in projector.see(record):
+            for viewer in viewers:
+                one = events_pb2.TableEvent.FromString(event.SerializeToString())
+                one.number = len(seen[viewer]) + 1
+                seen[viewer].append(one)
+    return seen
+
+
 def settled_hands(events: Sequence[Event]) -> list[int]:
     return [event.hand_number for event in events if isinstance(event, HandSettled)]
 
@@ -244,6 +268,12 @@ def playing(timing: Timing = SLOW, *, hands: int = 1, **more: object) -> Drive:
     drive.attend(0, 1, 2, 3)
     assert drive.prompt(drive.table.state.dealer) is not None
     return drive
+
+
+def decided(drive: Drive) -> None:
+    """Play until the hand is decided, and nobody tells what it pays."""
+    drive.scores = False
+    drive.play(at_random(4), until=lambda d: bool(d.table.questions()))
 
 
 def first_discard(drive: Drive) -> list[Event]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc.aio
 
+from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_client import explain
 
@@ -39,7 +40,7 @@ async def test_acts_that_cannot_be_taken_change_nothing(service):
     def act(decision_id: str, **action: Any) -> Any:
         return stub.Act(
             wire.ActRequest(
-                table_id=table_id, decision_id=decision_id, action=wire.Action(**action)
+                table_id=table_id, decision_id=decision_id, action=state_pb2.Action(**action)
             )
         )
 
@@ -82,11 +83,11 @@ async def test_a_player_hands_the_seat_to_the_table_and_takes_it_back(service):
     def act(decision_id: str, **action: Any) -> Any:
         return stub.Act(
             wire.ActRequest(
-                table_id=table_id, decision_id=decision_id, action=wire.Action(**action)
+                table_id=table_id, decision_id=decision_id, action=state_pb2.Action(**action)
             )
         )
 
-    async def told() -> tuple[str, wire.TrusteeChanged]:
+    async def told() -> tuple[str, events_pb2.TrusteeChanged]:
         """How the next prompt closed, if one did, and the change that was told."""
         why = ""
         async for message in call:
@@ -123,7 +124,7 @@ async def test_fifty_equal_acts_at_once_are_one(service):
     act = wire.ActRequest(
         table_id=table_id,
         decision_id=prompt.decision_id,
-        action=wire.Action(kind="piao", amount=10),
+        action=state_pb2.Action(kind="piao", amount=10),
     )
     answers = await asyncio.gather(*(stub.Act(act) for _ in range(50)))
     assert sum(not answer.replayed for answer in answers) == 1
@@ -206,7 +207,7 @@ async def test_acts_at_the_real_deadline_are_taken_or_late_and_what_is_told_agre
     async def at_the_deadline(name: str) -> None:
         stub = service.player(name)
 
-        async def act(decision_id: str, action: wire.Action, wait_ms: int) -> None:
+        async def act(decision_id: str, action: state_pb2.Action, wait_ms: int) -> None:
             await asyncio.sleep(max(0, wait_ms) / 1_000)
             request = wire.ActRequest(table_id=table_id, decision_id=decision_id, action=action)
             try:
@@ -227,7 +228,7 @@ async def test_acts_at_the_real_deadline_are_taken_or_late_and_what_is_told_agre
                         closed[name, event.prompt_closed.decision_id] = event.prompt_closed.why
                     case "trustee_changed" if event.trustee_changed.decision_id:
                         back = event.trustee_changed.decision_id
-                        group.create_task(act(back, wire.Action(kind="back"), 0))
+                        group.create_task(act(back, state_pb2.Action(kind="back"), 0))
 
     async with asyncio.TaskGroup() as group:
         for name in PLAYERS:

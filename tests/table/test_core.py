@@ -13,13 +13,14 @@ from fangcheng_rules.analysis import analyze
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.simulate import SimplePlayer, Situation
 from fangcheng_rules.wall import derive, follows
-from fangcheng_table.core import Patience
+from fangcheng_table.clocks import Patience
 from fangcheng_table.errors import NotOffered, StaleDecision
 from fangcheng_table.events import (
     ConnectionChanged,
     HandOpened,
     HoldsReleased,
     TableClosed,
+    TableDeserted,
     Timing,
 )
 from fangcheng_table.ids import prompt_id
@@ -39,7 +40,6 @@ from .tables import (
     of,
     passing,
     playing,
-    settled_hands,
 )
 
 # The beginning.
@@ -67,12 +67,11 @@ def test_the_first_hand_begins_without_those_who_do_not_come():
     assert of(play.HandStarted, events)[0].trustees == (False, True, False, True)
 
 
-def test_a_table_to_which_nobody_comes_plays_one_hand_and_closes():
+def test_a_table_to_which_nobody_comes_closes_unplayed():
     """An empty table never ended."""
     drive = Drive.of(created(hands=8, stakes=[SILVER], holds=True))
-    drive.play(passing)
-    assert settled_hands(drive.events) == [1]
-    assert drive.events[-2:] == [TableClosed("player_left"), HoldsReleased()]
+    assert drive.pass_time(179_999) == []
+    assert drive.pass_time(1) == [TableDeserted(), TableClosed("deserted"), HoldsReleased()]
 
 
 def test_the_first_dealer_is_rolled():
@@ -192,7 +191,7 @@ def test_an_act_at_the_deadline_is_taken_or_late_and_never_both():
             continue
         seat, prompt = asked[0]
         decision = prompt_id(drive.table.state.hand_number, prompt.decision)
-        left = drive.table.ms_left(seat, decision, drive.now_ms)
+        left = drive.table.ms_left(seat, decision, drive.now_ms)[0]
         offset = rng.randrange(-50, 51)
         drive.pass_time(max(0, left + offset))
         try:
@@ -219,12 +218,12 @@ def test_an_act_at_the_deadline_is_taken_or_late_and_never_both():
 def test_a_prompt_has_its_full_time_from_the_moment_it_is_shown():
     drive = playing()
     dealer = drive.table.state.dealer
-    assert drive.table.ms_left(dealer, "1-1", drive.now_ms) == 15_000
+    assert drive.table.ms_left(dealer, "1-1", drive.now_ms)[0] == 15_000
     drive.now_ms += 6_000
-    assert drive.table.ms_left(dealer, "1-1", drive.now_ms) == 9_000
+    assert drive.table.ms_left(dealer, "1-1", drive.now_ms)[0] == 9_000
     drive.pass_time(9_000)
     assert of(play.TimedOut, drive.events) == [play.TimedOut(dealer, 1)]
-    assert drive.table.ms_left(dealer, "1-1", drive.now_ms) == 0
+    assert drive.table.ms_left(dealer, "1-1", drive.now_ms)[0] == 0
 
 
 def test_each_kind_of_prompt_has_a_time_of_its_own():
@@ -235,7 +234,7 @@ def test_each_kind_of_prompt_has_a_time_of_its_own():
 
     def choose(seat, prompt):
         decision = prompt_id(drive.table.state.hand_number, prompt.decision)
-        seen.setdefault(prompt.kind, drive.table.ms_left(seat, decision, drive.now_ms))
+        seen.setdefault(prompt.kind, drive.table.ms_left(seat, decision, drive.now_ms)[0])
         return at(seat, prompt)
 
     at = at_random(3)

@@ -4,29 +4,57 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fangcheng_table.events import ConnectionChanged, TableClosed
 from fangcheng_table.sqlite import Commit, SqliteJournal
-from fangcheng_table.store import Filter, Journal, JournalError, NewTable, Record, SequenceConflict
+from fangcheng_table.store import (
+    Census,
+    Claim,
+    Filter,
+    FoundHand,
+    HandEntry,
+    HandFilter,
+    Journal,
+    JournalError,
+    NewTable,
+    Opening,
+    OperatorAction,
+    Owner,
+    Record,
+    SequenceConflict,
+    Superseded,
+)
 
 from .tables import created
 
-OpenJournal = Callable[[], Journal]
+OpenJournal = Callable[[], Awaitable[Journal]]
 
 
-@pytest.fixture(params=["sqlite"])
+async def open_sqlite(folder: Path) -> Journal:
+    return SqliteJournal(folder / "folder" / "table.db")
+
+
+ENGINES: dict[str, Callable[[Path], Awaitable[Journal]]] = {"sqlite": open_sqlite}
+LEASE_MS = 600_000
+ME, OTHER = Owner("me", "127.0.0.1:1"), Owner("other", "127.0.0.1:2")
+PLAYS = [("baishan_kele", 1), ("shandong", 1)]
+
+
+@pytest.fixture(params=sorted(ENGINES))
 def open_journal(request: pytest.FixtureRequest, tmp_path: Path) -> OpenJournal:
     """Opens the same journal again and again."""
-    return lambda: SqliteJournal(tmp_path / "folder" / "table.db")
+    return lambda: ENGINES[request.param](tmp_path)
 
 
 @pytest.fixture
 async def journal(open_journal: OpenJournal) -> AsyncIterator[Journal]:
-    opened = open_journal()
+    opened = await open_journal()
     yield opened
     await opened.close()
 
@@ -37,6 +65,7 @@ def new(number: int = 1, **more: object) -> NewTable:
         "request_id": f"r{number}",
         "request": f"body {number}",
         "rule_set": "baishan_kele",
+        "revision": 1,
         "player_ids": ("ann", "bob", "cat", "dan"),
         "labels": {},
     }
@@ -51,22 +80,22 @@ def some(first: int, count: int = 1, seat: int = 0) -> list[Record]:
 
 
 async def test_what_was_stored_is_read_back_in_order(journal):
-    assert await journal.create(new(), [FIRST]) == new()
-    await journal.append("t1", some(2, 3))
-    await journal.append("t1", some(5))
+    assert await journal.create(new(), [FIRST], "me") == new()
+    await journal.append("t1", some(2, 3), epoch=1)
+    await journal.append("t1", some(5), epoch=1)
     assert await journal.read("t1") == [FIRST, *some(2, 3), *some(5)]
 
 
 async def test_an_unknown_table_has_no_events_and_takes_none(journal):
     assert await journal.read("t9") == []
     with pytest.raises(JournalError):
-        await journal.append("t9", some(1))
+        await journal.append("t9", some(1), epoch=1)
 
 
 async def test_a_request_makes_one_table(journal):
-    await journal.create(new(), [FIRST])
+    await journal.create(new(), [FIRST], "me")
     again = new(table_id="t2", request="another body")
-    assert await journal.create(again, [FIRST]) == new()
+    assert await journal.create(again, [FIRST], "me") == new()
     assert await journal.read("t2") == []
     assert await journal.by_request("r1") == new()
     assert await journal.by_request("r2") is None
@@ -74,7 +103,7 @@ async def test_a_request_makes_one_table(journal):
 
 async def test_of_fifty_equal_requests_at_once_one_makes_the_table(journal):
     made = await asyncio.gather(
-        *(journal.create(new(table_id=f"t{n}"), [FIRST]) for n in range(50))
+        *(journal.create(new(table_id=f"t{n}"), [FIRST], "me") for n in range(50))
     )
     assert len({table.table_id for table in made}) == 1
     assert len(await journal.find(Filter(), None, 100)) == 1
@@ -82,22 +111,22 @@ async def test_of_fifty_equal_requests_at_once_one_makes_the_table(journal):
 
 @pytest.mark.parametrize("first", [1, 2, 4, 5])
 async def test_an_append_that_does_not_follow_is_a_conflict_and_leaves_nothing(journal, first):
-    await journal.create(new(), [FIRST])
-    await journal.append("t1", some(2))
+    await journal.create(new(), [FIRST], "me")
+    await journal.append("t1", some(2), epoch=1)
     with pytest.raises(SequenceConflict):
-        await journal.append("t1", some(first, 3, seat=3), closed=b"x", done=True)
+        await journal.append("t1", some(first, 3, seat=3), closed=b"x", done=True, epoch=1)
     assert await journal.read("t1") == [FIRST, *some(2)]
-    assert await journal.unfinished() == ["t1"]
+    assert await journal.census() == Census({}, 1)
     assert [found.summary for found in await journal.find(Filter(), None, 9)] == [None]
 
 
 async def test_of_two_writers_of_one_place_one_is_refused(open_journal):
-    one, other = open_journal(), open_journal()
+    one, other = await open_journal(), await open_journal()
     try:
-        await one.create(new(), [FIRST])
+        await one.create(new(), [FIRST], "me")
         outcomes = await asyncio.gather(
-            one.append("t1", some(2, seat=1)),
-            other.append("t1", some(2, seat=2)),
+            one.append("t1", some(2, seat=1), epoch=1),
+            other.append("t1", some(2, seat=2), epoch=1),
             return_exceptions=True,
         )
         assert sorted(type(outcome).__name__ for outcome in outcomes) == [
@@ -112,9 +141,9 @@ async def test_of_two_writers_of_one_place_one_is_refused(open_journal):
 
 async def test_one_bad_append_does_not_fail_those_that_share_its_commit(journal):
     for number in range(20):
-        await journal.create(new(number), [FIRST])
+        await journal.create(new(number), [FIRST], "me")
     outcomes = await asyncio.gather(
-        *(journal.append(f"t{n}", some(3 if n == 7 else 2)) for n in range(20)),
+        *(journal.append(f"t{n}", some(3 if n == 7 else 2), epoch=1) for n in range(20)),
         return_exceptions=True,
     )
     assert [n for n, outcome in enumerate(outcomes) if outcome is not None] == [7]
@@ -123,26 +152,26 @@ async def test_one_bad_append_does_not_fail_those_that_share_its_commit(journal)
 
 
 async def test_a_caller_that_is_cancelled_does_not_tear_an_append_apart(journal):
-    await journal.create(new(), [FIRST])
-    task = asyncio.create_task(journal.append("t1", some(2, 50)))
+    await journal.create(new(), [FIRST], "me")
+    task = asyncio.create_task(journal.append("t1", some(2, 50), epoch=1))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await journal.append("t1", some(52))
+    await journal.append("t1", some(52), epoch=1)
     assert len(await journal.read("t1")) == 52
 
 
 async def test_what_was_stored_outlives_the_process(open_journal):
-    first = open_journal()
-    await first.create(new(), [FIRST])
+    first = await open_journal()
+    await first.create(new(), [FIRST], "me")
     # Handed over, not waited for: closing writes it.
-    handed = [asyncio.create_task(first.append("t1", some(2 + n))) for n in range(10)]
+    handed = [asyncio.create_task(first.append("t1", some(2 + n), epoch=1)) for n in range(10)]
     await asyncio.sleep(0)
     await first.close()
     await first.close()
     await asyncio.gather(*handed)
-    second = open_journal()
+    second = await open_journal()
     try:
         assert len(await second.read("t1")) == 11
     finally:
@@ -150,29 +179,38 @@ async def test_what_was_stored_outlives_the_process(open_journal):
 
 
 async def test_a_closed_journal_takes_and_tells_nothing(open_journal):
-    journal = open_journal()
+    journal = await open_journal()
     await journal.close()
     with pytest.raises(JournalError):
-        await journal.create(new(), [FIRST])
+        await journal.create(new(), [FIRST], "me")
     with pytest.raises(JournalError):
         await journal.read("t1")
 
 
-async def test_tables_are_unfinished_until_they_are_done(journal):
+async def test_tables_are_claimed_until_they_are_done(journal):
+    async def unfinished() -> list[str]:
+        await journal.join(ME, LEASE_MS)
+        claims = await journal.claim("me", PLAYS, 10)
+        for claim in claims:
+            await journal.give_up(claim.table_id, claim.epoch)
+        return [claim.table_id for claim in claims]
+
     for number in (1, 2, 3):
-        await journal.create(new(number), [FIRST])
-    await journal.append("t2", some(2), closed=b"summary", done=True)
-    await journal.append("t3", [Record(2, 3_000, TableClosed("escape"))], closed=b"three")
-    assert await journal.unfinished() == ["t1", "t3"]
-    await journal.append("t3", some(3), done=True)
-    assert await journal.unfinished() == ["t1"]
+        await journal.create(new(number), [FIRST], "gone")
+    await journal.append("t2", some(2), closed=b"summary", done=True, epoch=1)
+    await journal.append("t3", [Record(2, 3_000, TableClosed("escape"))], closed=b"three", epoch=1)
+    assert await unfinished() == ["t1", "t3"]
+    await journal.append("t3", some(3), done=True, epoch=2)
+    assert await unfinished() == ["t1"]
 
 
 async def test_tables_are_found_newest_first_by_all_that_is_asked_for(journal):
-    await journal.create(new(1, labels={"club": "a", "season": "1"}), [FIRST])
-    await journal.create(new(2, labels={"club": "a"}, player_ids=("eve", "b", "c", "d")), [FIRST])
-    await journal.create(new(3, rule_set="shandong"), [FIRST])
-    await journal.append("t1", some(2), closed=b"sum of t1")
+    await journal.create(new(1, labels={"club": "a", "season": "1"}), [FIRST], "me")
+    await journal.create(
+        new(2, labels={"club": "a"}, player_ids=("eve", "b", "c", "d")), [FIRST], "me"
+    )
+    await journal.create(new(3, rule_set="shandong"), [FIRST], "me")
+    await journal.append("t1", some(2), closed=b"sum of t1", epoch=1)
 
     async def ids(wanted: Filter, before: int | None = None, limit: int = 10) -> list[str]:
         return [found.table_id for found in await journal.find(wanted, before, limit)]
@@ -192,7 +230,329 @@ async def test_tables_are_found_newest_first_by_all_that_is_asked_for(journal):
     assert (await journal.find(everything, second.place, 2))[0].summary == b"sum of t1"
 
 
+async def test_a_table_is_found_by_those_who_take_a_seat_later(journal):
+    await journal.create(new(), [FIRST], "me")
+    await journal.append("t1", some(2), epoch=1, seated=["eve"])
+    await journal.append("t1", some(3), epoch=1, seated=["eve", "ann"])
+    for player in ("ann", "dan", "eve"):
+        found = await journal.find(Filter(player_id=player), None, 9)
+        assert [one.table_id for one in found] == ["t1"]
+
+
+async def test_a_part_of_a_journal_is_read(journal):
+    await journal.create(new(), [FIRST], "me")
+    await journal.append("t1", some(2, 8), epoch=1)
+
+    async def sequences(*bounds: int) -> list[int]:
+        return [record.sequence for record in await journal.read("t1", *bounds)]
+
+    assert await sequences(6) == [7, 8, 9]
+    assert await sequences(2, 4) == [3, 4]
+    assert await sequences(0, 1) == [1]
+    assert await sequences(9) == []
+
+
+# Finished hands and what operators did.
+
+
+def hand(table: NewTable, number: int, **more: object) -> HandEntry:
+    fields: dict = {
+        "table_id": table.table_id,
+        "hand_number": number,
+        "rule_set": table.rule_set,
+        "player_ids": table.player_ids,
+        "labels": table.labels,
+        "ended_ms": 1_000 * number,
+        "ending": "win",
+        "first_sequence": number,
+        "last_sequence": number + 1,
+    }
+    return HandEntry(**{**fields, **more})
+
+
+async def finish(journal: Journal, entry: HandEntry, sequence: int) -> None:
+    await journal.append(entry.table_id, some(sequence), epoch=1, hands=[entry])
+
+
+async def test_finished_hands_are_found_by_all_that_is_asked_for(journal):
+    one = new(1, labels={"club": "a", "season": "1"})
+    two = new(2, labels={"club": "a"}, player_ids=("eve", "b", "c", "d"), rule_set="shandong")
+    for table in (one, two):
+        await journal.create(table, [FIRST], "me")
+    replaced = ("ann", "fay", "cat", "dan")
+    entries = [
+        hand(one, 1),
+        hand(one, 2, ending="draw", player_ids=replaced),
+        hand(two, 1, ended_ms=5_000),
+        hand(one, 3),
+    ]
+    for entry, sequence in zip(entries, (2, 3, 2, 4), strict=True):
+        await finish(journal, entry, sequence)
+
+    async def found(before: int | None = None, limit: int = 9, **wanted: Any) -> list[HandEntry]:
+        return [f.entry for f in await journal.hands(HandFilter(**wanted), before, limit)]
+
+    newest_first = entries[::-1]
+    assert await found() == newest_first
+    assert await found(limit=2) == newest_first[:2]
+    assert await found(table_id="t1") == [entries[3], entries[1], entries[0]]
+    assert await found(player_id="eve") == [entries[2]]
+    assert await found(player_id="fay") == [entries[1]]
+    assert await found(player_id="bob") == [entries[3], entries[0]]
+    assert await found(rule_set="shandong") == [entries[2]]
+    assert await found(labels={"club": "a", "season": "1"}, until_ms=3_000) == entries[1::-1]
+    assert await found(since_ms=2_000, until_ms=5_000) == [entries[3], entries[1]]
+    assert await found(table_id="t9") == []
+    places = [f.place for f in await journal.hands(HandFilter(), None, 9)]
+    assert await found(before=places[1]) == newest_first[2:]
+
+
+async def test_finished_hands_are_told_in_the_order_in_which_they_were_finished(journal):
+    table = new()
+    await journal.create(table, [FIRST], "me")
+    assert await journal.finished(0, 9) == []
+    for number in range(1, 6):
+        await finish(journal, hand(table, number), number + 1)
+    first, second, *_ = all_of_them = await journal.finished(0, 9)
+    assert [found.entry.hand_number for found in all_of_them] == [1, 2, 3, 4, 5]
+    assert await journal.finished(0, 2) == [first, second]
+    assert await journal.finished(second.place, 9) == all_of_them[2:]
+    assert await journal.finished(all_of_them[-1].place, 9) == []
+
+
+async def test_no_finished_hand_appears_behind_one_that_was_told(open_journal):
+    """Many tables, two processes, hands that end at the same time, and one that follows them."""
+    journals = [await open_journal(), await open_journal()]
+    told: list[FoundHand] = []
+    try:
+        tables = [new(number) for number in range(20)]
+        for table in tables:
+            await journals[0].create(table, [FIRST], "me")
+
+        async def play(number: int) -> None:
+            for turn in range(1, 6):
+                entry = hand(tables[number], turn)
+                await finish(journals[number % 2], entry, turn + 1)
+
+        playing = asyncio.gather(*map(play, range(20)))
+        while len(told) < 100:
+            told += await journals[0].finished(told[-1].place if told else 0, 7)
+        await playing
+        assert told == await journals[0].finished(0, 1_000)
+        for table in tables:
+            mine = [f.entry.hand_number for f in told if f.entry.table_id == table.table_id]
+            assert mine == [1, 2, 3, 4, 5]
+    finally:
+        for opened in journals:
+            await opened.close()
+
+
+async def test_a_hand_that_is_there_already_is_a_conflict_and_leaves_nothing(journal):
+    table = new()
+    await journal.create(table, [FIRST], "me")
+    await finish(journal, hand(table, 1), 2)
+    with pytest.raises(SequenceConflict):
+        await finish(journal, hand(table, 1), 3)
+    assert len(await journal.read("t1")) == 2
+    assert len(await journal.finished(0, 9)) == 1
+
+
+def action(number: int, table_id: str = "t1") -> OperatorAction:
+    return OperatorAction(
+        *(f"a{number}", table_id, 1_000 * number, "operator", "void_hand"),
+        *("a tile was dropped", f"case {number}", "hand 3"),
+    )
+
+
+async def test_what_operators_did_is_kept_with_its_event(journal):
+    for number in (1, 2):
+        await journal.create(new(number), [FIRST], "me")
+    await journal.append("t1", some(2), epoch=1, actions=[action(1), action(2)])
+    await journal.append("t2", some(2), epoch=1, actions=[action(3, "t2")])
+
+    async def found(table_id: str = "", before: int | None = None, limit: int = 9) -> list[str]:
+        actions = await journal.operator_actions(table_id, before, limit)
+        return [one.action.action_id for one in actions]
+
+    assert await found() == ["a3", "a2", "a1"]
+    assert await found("t1") == ["a2", "a1"]
+    assert await found(limit=1) == ["a3"]
+    newest = (await journal.operator_actions("", None, 1))[0]
+    assert newest.action == action(3, "t2")
+    assert await found(before=newest.place) == ["a2", "a1"]
+    assert await found("t9") == []
+
+
+async def test_an_action_is_logged_once_and_with_its_event_or_not_at_all(journal):
+    await journal.create(new(), [FIRST], "me")
+    await journal.append("t1", some(2), epoch=1, actions=[action(1)])
+    with pytest.raises(SequenceConflict):
+        await journal.append("t1", some(3), epoch=1, actions=[action(1)])
+    with pytest.raises(SequenceConflict):
+        await journal.append("t1", some(9), epoch=1, actions=[action(2)])
+    assert [found.action for found in await journal.operator_actions("t1", None, 9)] == [action(1)]
+    assert len(await journal.read("t1")) == 2
+
+
+# Openings.
+
+
+async def test_the_newest_opening_is_kept_until_the_table_is_done(journal):
+    await journal.create(new(), [FIRST], "me")
+    assert await journal.opening("t1") is None
+    await journal.append("t1", some(2, 10), epoch=1)
+    await journal.save_opening("t1", Opening(4, b"four"))
+    await journal.save_opening("t1", Opening(8, b"eight"))
+    assert await journal.opening("t1") == Opening(8, b"eight")
+    await journal.save_opening("t1", Opening(6, b"late"))
+    assert await journal.opening("t1") == Opening(8, b"eight")
+    await journal.save_opening("t9", Opening(1, b"of nothing"))
+    assert await journal.opening("t9") is None
+    await journal.append("t1", some(12), epoch=1, done=True)
+    assert await journal.opening("t1") is None
+
+
+# Who plays which table.
+
+
+async def claimed(journal: Journal, owner: Owner, limit: int = 99, **more: Any) -> list[Claim]:
+    return await journal.claim(owner.owner_id, PLAYS, limit, **more)
+
+
+async def test_who_makes_a_table_owns_it(journal):
+    await journal.join(ME, LEASE_MS)
+    await journal.create(new(), [FIRST], "me")
+    assert await journal.owner_of("t1") == ME
+    assert await journal.owner_of("t9") is None
+    assert await journal.held("me") == [Claim("t1", 1)]
+    assert await journal.owners() == [ME]
+    assert await journal.census() == Census({"me": 1}, 0)
+    assert await claimed(journal, ME) == []
+
+
+async def test_a_table_whose_owner_is_gone_is_claimed_under_the_next_epoch(journal):
+    for number in range(1, 5):
+        await journal.create(new(number), [FIRST], "gone")
+    await journal.join(ME, LEASE_MS)
+    assert await journal.owner_of("t1") is None
+    assert await journal.census() == Census({"me": 0}, 4)
+    assert await claimed(journal, ME, table_id="t3") == [Claim("t3", 2)]
+    assert await claimed(journal, ME, 2) == [Claim("t1", 2), Claim("t2", 2)]
+    assert await claimed(journal, ME) == [Claim("t4", 2)]
+    assert await claimed(journal, ME) == []
+    assert await journal.owner_of("t1") == ME
+    assert {claim.table_id for claim in await journal.held("me")} == {"t1", "t2", "t3", "t4"}
+
+
+async def test_an_owner_is_given_only_what_it_can_play(journal):
+    await journal.create(new(1), [FIRST], "gone")
+    await journal.create(new(2, revision=2), [FIRST], "gone")
+    await journal.create(new(3, rule_set="jintan"), [FIRST], "gone")
+    await journal.join(ME, LEASE_MS)
+    assert await claimed(journal, ME) == [Claim("t1", 2)]
+    assert await claimed(journal, ME, table_id="t2") == []
+    assert await journal.census() == Census({"me": 1}, 2)
+    assert await journal.claim("me", [("jintan", 1)], 9) == [Claim("t3", 2)]
+
+
+async def test_an_append_under_an_older_epoch_is_refused_and_leaves_nothing(journal):
+    await journal.create(new(), [FIRST], "gone")
+    await journal.append("t1", some(2), epoch=1)
+    await journal.join(ME, LEASE_MS)
+    assert await claimed(journal, ME) == [Claim("t1", 2)]
+    for epoch in (1, 3):
+        with pytest.raises(Superseded):
+            await journal.append("t1", some(3), epoch=epoch, done=True)
+    await journal.append("t1", some(3, seat=2), epoch=2)
+    assert await journal.read("t1") == [FIRST, *some(2), *some(3, seat=2)]
+
+
+async def test_a_lease_lasts_as_long_as_it_is_renewed(journal):
+    await journal.join(ME, LEASE_MS)
+    assert await journal.renew("me", LEASE_MS)
+    await journal.create(new(), [FIRST], "me")
+    assert await journal.renew("me", 0)
+    # Now it has run out, and says so when it is renewed; nobody was quicker.
+    assert await journal.owners() == []
+    assert await journal.owner_of("t1") is None
+    assert await claimed(journal, ME) == []
+    assert not await journal.renew("me", LEASE_MS)
+    assert await journal.held("me") == [Claim("t1", 1)]
+    assert await journal.owner_of("t1") == ME
+    await journal.append("t1", some(2), epoch=1)
+
+
+async def test_nobody_owns_the_tables_of_an_owner_that_has_left(journal):
+    await journal.join(ME, LEASE_MS)
+    await journal.create(new(), [FIRST], "me")
+    await journal.leave("me")
+    assert await journal.owners() == []
+    assert not await journal.renew("me", LEASE_MS)
+    assert await claimed(journal, ME) == []
+    await journal.join(OTHER, LEASE_MS)
+    assert await claimed(journal, OTHER) == [Claim("t1", 2)]
+
+
+async def test_a_table_that_was_given_up_is_free(journal):
+    await journal.join(ME, LEASE_MS)
+    for number in (1, 2):
+        await journal.create(new(number), [FIRST], "me")
+    await journal.give_up("t1", 7)
+    assert await journal.owner_of("t1") == ME
+    await journal.give_up("t1", 1)
+    assert await journal.owner_of("t1") is None
+    assert await journal.census() == Census({"me": 1}, 1)
+    assert await claimed(journal, ME) == [Claim("t1", 2)]
+    # An old owner does not take it from its new one.
+    await journal.give_up("t1", 1)
+    assert await journal.owner_of("t1") == ME
+
+
+async def test_a_table_is_claimed_by_one(journal):
+    for number in range(30):
+        await journal.create(new(number), [FIRST], "gone")
+    await journal.join(ME, LEASE_MS)
+    claims = await asyncio.gather(*(claimed(journal, ME, 5) for _ in range(10)))
+    tables = [claim.table_id for some_claims in claims for claim in some_claims]
+    assert sorted(tables) == sorted(f"t{number}" for number in range(30))
+
+
+async def test_what_is_done_is_owned_by_nobody(journal):
+    await journal.join(ME, LEASE_MS)
+    await journal.create(new(), [FIRST], "me")
+    await journal.append("t1", some(2), epoch=1, closed=b"sum", done=True)
+    assert await journal.owner_of("t1") is None
+    assert await journal.held("me") == []
+    assert await journal.census() == Census({"me": 0}, 0)
+
+
 # What only SQLite has.
+
+
+async def test_the_process_that_has_opened_the_file_last_is_its_only_owner(tmp_path):
+    journal = await open_sqlite(tmp_path)
+    try:
+        await journal.join(OTHER, LEASE_MS)
+        await journal.create(new(), [FIRST], "other")
+        await journal.join(ME, LEASE_MS)
+        assert await journal.owners() == [ME]
+        assert not await journal.renew("other", LEASE_MS)
+        assert await claimed(journal, ME) == [Claim("t1", 2)]
+        with pytest.raises(Superseded):
+            await journal.append("t1", some(2), epoch=1)
+    finally:
+        await journal.close()
+
+
+async def test_the_log_of_operators_cannot_be_changed(tmp_path):
+    journal = await open_sqlite(tmp_path)
+    await journal.create(new(), [FIRST], "me")
+    await journal.append("t1", some(2), epoch=1, actions=[action(1)])
+    await journal.close()
+    with closing(sqlite3.connect(tmp_path / "folder" / "table.db")) as db:
+        for change in ("UPDATE operator_actions SET reason = ''", "DELETE FROM operator_actions"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                db.execute(change)
 
 
 async def test_appends_that_wait_share_a_commit(tmp_path):
@@ -200,9 +560,9 @@ async def test_appends_that_wait_share_a_commit(tmp_path):
     journal = SqliteJournal(tmp_path / "table.db", commits.append)
     try:
         for number in range(100):
-            await journal.create(new(number), [FIRST])
+            await journal.create(new(number), [FIRST], "me")
         commits.clear()
-        await asyncio.gather(*(journal.append(f"t{n}", some(2)) for n in range(100)))
+        await asyncio.gather(*(journal.append(f"t{n}", some(2), epoch=1) for n in range(100)))
         assert sum(commit.appends for commit in commits) == 100
         assert len(commits) < 50
     finally:
@@ -228,7 +588,7 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path):
 async def test_every_commit_is_on_disk_before_it_is_told(tmp_path):
     journal = SqliteJournal(tmp_path / "table.db")
     try:
-        modes = await journal._run(
+        modes = await journal._read(
             lambda db: (
                 db.execute("PRAGMA journal_mode").fetchone()[0],
                 db.execute("PRAGMA synchronous").fetchone()[0],

@@ -9,7 +9,7 @@ import pytest
 
 from fangcheng_rules import events as play
 from fangcheng_rules.scoring import Draw, Escape, Win
-from fangcheng_table.core import Patience
+from fangcheng_table.clocks import Patience
 from fangcheng_table.events import (
     ConnectionChanged,
     Fee,
@@ -93,7 +93,7 @@ def test_time_in_which_no_evaluator_answers_counts_against_nobody():
     drive.answers = True
     drive.settle()
     (turn,) = drive.prompt_ids().items()
-    assert drive.table.ms_left(*turn, drive.now_ms) == 600_000
+    assert drive.table.ms_left(*turn, drive.now_ms)[0] == 600_000
     # 11 of its 30 seconds were gone.
     assert not of(play.HandEnded, drive.pass_time(18_999))
     assert of(play.HandEnded, drive.pass_time(1))[0].end == Escape(leaver)
@@ -341,7 +341,7 @@ def test_a_resumed_table_grants_fresh_times_and_waits_for_its_players():
     again = Drive(type(drive.table).replay(drive.events, patience), now_ms=777_000)
     again.records = list(drive.records)
     assert again.settle() == []
-    assert again.table.ms_left(dealer, "1-1", again.now_ms) == 15_000
+    assert again.table.ms_left(dealer, "1-1", again.now_ms)[0] == 15_000
     assert again.attend(0, 1, 2) == []
     assert again.pass_time(9_999) == []
     assert again.pass_time(1)[0] == ConnectionChanged(3, False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1 import state_pb2
 from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wallet
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
@@ -55,7 +55,7 @@ async def test_a_table_is_paid_to_the_last_coin(tmp_path: Path, balance: int):
                 ],
             )
         )
-        message = request(hands=4, stakes=[wire.Stake(currency="silver", per_unit=10)])
+        message = request(hands=4, stakes=[state_pb2.Stake(currency="silver", per_unit=10)])
         for seat, hold in zip(message.seats, held.holds, strict=True):
             seat.hold_ids.append(hold.hold_id)
         made = await service.stub("service:matchmaking").CreateTable(message)
@@ -116,8 +116,8 @@ async def test_a_table_is_paid_by_a_studios_own_wallet(tmp_path: Path):
         )
         message = request(
             hands=4,
-            stakes=[wire.Stake(currency="silver", per_unit=10)],
-            fees=[wire.TableFee(currency="silver", amount=2)],
+            stakes=[state_pb2.Stake(currency="silver", per_unit=10)],
+            fees=[state_pb2.TableFee(currency="silver", amount=2)],
             hold_only=True,
         )
         for seat, hold in zip(message.seats, held.holds, strict=True):

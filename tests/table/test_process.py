@@ -16,10 +16,12 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_table.settings import TableSettings
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
+from fangcheng_table.store import Census
 
 from . import partners
 from .world import PLAYERS, Player, World, request, timeless, until
@@ -82,7 +84,7 @@ async def test_a_table_that_is_killed_in_the_middle_of_hands_goes_on(tmp_path):
     """kill -9, again and again: no hand is lost, none is paid twice, no viewer misses an event."""
     async with process(tmp_path) as service:
         made = await service.stub("operator").CreateTable(
-            request(hands=4, stakes=[wire.Stake(currency="silver", per_unit=10)])
+            request(hands=4, stakes=[state_pb2.Stake(currency="silver", per_unit=10)])
         )
         table_id = made.table.table_id
         players = [Player(service, name) for name in PLAYERS]
@@ -127,7 +129,7 @@ async def test_a_table_that_is_killed_in_the_middle_of_hands_goes_on(tmp_path):
             state = TableState.replay(record.event for record in records)
             assert state.done
             assert [seat.standing for seat in state.seats] == list(closed.standings)
-            assert await journal.unfinished() == []
+            assert await journal.census() == Census({}, 0)
         finally:
             await journal.close()
 

@@ -13,7 +13,9 @@ import grpc.aio
 import pytest
 
 from fangcheng.rules.v1 import rules_pb2 as rules
+from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1.records_pb2_grpc import TableRecordServiceStub
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import attend, connect, explain
 from fangcheng_kit import Kit, Running, serving
@@ -96,6 +98,10 @@ class World:
         """The service as a caller has it; untyped, since the stubs are those of sync calls."""
         return TableServiceStub(self.channel(subject, *scopes))
 
+    def records(self, subject: str) -> Any:
+        """The keeper of records as a caller has it."""
+        return TableRecordServiceStub(self.channel(subject))
+
     def player(self, name: str) -> Any:
         return self.stub(f"player:{name}")
 
@@ -129,7 +135,7 @@ def request(request_id: str = "r1", *, hands: int = 1, **more: Any) -> wire.Crea
         rules=rules.RuleSetChoice(id="baishan_kele"),
         seats=[wire.SeatAssignment(player_id=player) for player in PLAYERS],
         hands=hands,
-        timing=wire.Timing(claim_window_ms=0, between_hands_ms=0),
+        timing=state_pb2.Timing(claim_window_ms=0, between_hands_ms=0),
     )
     message.MergeFrom(wire.CreateTableRequest(**more))
     return message
@@ -139,9 +145,12 @@ class Player:
     """Attends a seat and answers every prompt at once; keeps what it has seen."""
 
     def __init__(
-        self, world: World, name: str, choose: Callable[[wire.Prompt], wire.Action] | None = None
+        self,
+        world: World,
+        name: str,
+        choose: Callable[[events_pb2.Prompt], state_pb2.Action] | None = None,
     ) -> None:
-        self.events: list[wire.TableEvent] = []
+        self.events: list[events_pb2.TableEvent] = []
         self.refused: list[str] = []
         self._world = world
         self._name = name
@@ -168,7 +177,7 @@ class Player:
                     self.refused.append(str(error.details()))
 
 
-def simple(prompt: wire.Prompt) -> wire.Action:
+def simple(prompt: events_pb2.Prompt) -> state_pb2.Action:
     """Wins where it can, claims nothing, discards the first it may."""
     for action in prompt.actions:
         if action.kind == "win":
@@ -176,11 +185,11 @@ def simple(prompt: wire.Prompt) -> wire.Action:
     return prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]
 
 
-def timeless(events: Iterable[wire.TableEvent]) -> list[wire.TableEvent]:
+def timeless(events: Iterable[events_pb2.TableEvent]) -> list[events_pb2.TableEvent]:
     """The events without what depends on when they were sent."""
     copies = []
     for event in events:
-        copy = wire.TableEvent.FromString(event.SerializeToString())
+        copy = events_pb2.TableEvent.FromString(event.SerializeToString())
         if copy.HasField("prompt"):
             copy.prompt.ms_left = 0
         copies.append(copy)
@@ -212,7 +221,7 @@ async def refused(call: Any) -> tuple[str, str, str]:
     return caught.value.code().name, problem.reason, problem.field
 
 
-async def first_prompt(world: World, table_id: str, name: str) -> tuple[Any, wire.Prompt]:
+async def first_prompt(world: World, table_id: str, name: str) -> tuple[Any, events_pb2.Prompt]:
     """The stream of a player, read up to its first prompt."""
     call = world.player(name).Attend(wire.AttendRequest(table_id=table_id))
     async for message in call:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet.errors import (
@@ -275,7 +276,7 @@ async def test_a_hold_sets_money_aside_and_a_release_gives_it_back(store: Store)
     assert await has(store, "amy") == (700, 300)
     assert (await store.pulse()).open_holds == 1
     (released,) = await store.release_holds(ReleaseHolds((hold.hold_id,)))
-    assert released == replace(hold, state=HoldState.RELEASED, given_back=300)
+    assert released == structs.replace(hold, state=HoldState.RELEASED, given_back=300)
     assert await has(store, "amy") == (1_000, 0)
     assert (await store.pulse()).open_holds == 0
     shown = (await entries(store, "amy", 3)).entries

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from fangcheng_wallet.errors import (
     DuplicateFee,
@@ -111,7 +112,7 @@ async def test_a_hold_is_given_back_when_its_time_is_over(timed: Store, clock: C
     clock.pass_seconds(1)
     while (await one(timed, hold.hold_id)).state is HoldState.OPEN:  # noqa: ASYNC110
         await asyncio.sleep(0.01)  # the storage does it by itself
-    assert await one(timed, hold.hold_id) == replace(
+    assert await one(timed, hold.hold_id) == structs.replace(
         hold, remaining=0, state=HoldState.EXPIRED, given_back=300
     )
     assert await has(timed, "amy") == (1_000, 0)
@@ -220,7 +221,7 @@ async def test_a_hold_is_topped_up(timed: Store) -> None:
     hold = await placed(timed, "amy", 300)
     command = TopUpHold("more", hold.hold_id, 200)
     done = await timed.top_up_hold(command)
-    assert done.answer == replace(hold, amount=500, remaining=500)
+    assert done.answer == structs.replace(hold, amount=500, remaining=500)
     assert await timed.top_up_hold(command) == type(done)(done.answer, replayed=True)
     await refused(timed.top_up_hold(replace(command, amount=1)), RequestIdReused)
     assert await has(timed, "amy") == (500, 500)

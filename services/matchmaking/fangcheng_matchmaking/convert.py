@@ -9,7 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng.wallet.v1 import settlement_pb2
 
 from .core import Match, OptionValue, Pool, Terms, Ticket, TicketState
@@ -110,7 +110,7 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
             for seat in match.seats
         ],
         stakes=[
-            table_pb2.Stake(currency=stake.currency, book=stake.book, per_unit=stake.per_unit)
+            state_pb2.Stake(currency=stake.currency, book=stake.book, per_unit=stake.per_unit)
             for stake in match.terms.stakes
         ],
         hands=match.terms.hands,

@@ -18,7 +18,7 @@ import grpc.aio
 
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import (
     settlement_pb2,
     settlement_pb2_grpc,
@@ -169,12 +169,12 @@ class Tables:
     async def is_open(self, table_id: str) -> bool | None:
         """Whether the table goes on; None: there is no such table. Raises AioRpcError."""
         table = await self._get(table_id)
-        return None if table is None else table.phase != table_pb2.TABLE_PHASE_CLOSED
+        return None if table is None else table.phase != state_pb2.TABLE_PHASE_CLOSED
 
     async def endpoint(self, table_id: str) -> str | None:
         """Where the owner of a table listens now; None: it is not open. Raises AioRpcError."""
         table = await self._get(table_id)
-        if table is None or table.phase == table_pb2.TABLE_PHASE_CLOSED:
+        if table is None or table.phase == state_pb2.TABLE_PHASE_CLOSED:
             return None
         return table.endpoint
 
@@ -200,7 +200,7 @@ class Tables:
                 return
             request.page_token = answer.next_page_token
 
-    async def _get(self, table_id: str) -> table_pb2.Table | None:
+    async def _get(self, table_id: str) -> state_pb2.Table | None:
         try:
             answer = await self._stub.GetTable(table_pb2.GetTableRequest(table_id=table_id))
         except grpc.aio.AioRpcError as error:

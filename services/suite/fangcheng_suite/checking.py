@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc.aio
 from rich.console import Console
 
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import records_pb2, records_pb2_grpc, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 
 from .access import Access
@@ -46,8 +46,8 @@ async def verify_hand(access: Access, console: Console, given: str, hand_number:
         stub = table_pb2_grpc.TableServiceStub(channel)
         try:
             table = await stub.GetTable(table_pb2.GetTableRequest(table_id=table_id))
-            answer = await stub.GetHandRecord(
-                table_pb2.GetHandRecordRequest(table_id=table_id, hand_number=hand_number)
+            answer = await records_pb2_grpc.TableRecordServiceStub(channel).GetHandRecord(
+                records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=hand_number)
             )
         except grpc.aio.AioRpcError as error:
             raise from_call(error, f"hand {hand_number} of table {table_id}") from error

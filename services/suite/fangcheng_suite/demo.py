@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import events_pb2, records_pb2, records_pb2_grpc, state_pb2
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import watch
+from fangcheng_client.view import TableView
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS
 
@@ -31,7 +32,6 @@ from .pools import demo_pool, write_pools
 from .render import Ink
 from .state import StateFolder
 from .verify import verify
-from .view import TableView
 
 FIRST_HANDS = 8
 
@@ -110,7 +110,7 @@ class Demo:
         await self._audit(access, bank, given)
         await self._verify(access, tables)
 
-    async def _table(self, access: Access, bots: list[Bot], rules: RuleSet) -> table_pb2.Table:
+    async def _table(self, access: Access, bots: list[Bot], rules: RuleSet) -> state_pb2.Table:
         """Let the bots play a table to its end, telling each hand; the table as it was opened."""
         seated: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
 
@@ -126,7 +126,7 @@ class Demo:
             with self._status("Four bots are queueing"):
                 place = await _in_time(seated, "the bots were not seated")
             view = TableView()
-            opened: table_pb2.Table | None = None
+            opened: state_pb2.Table | None = None
             with self._status("The table opens") as status:
                 events = watch(channel, place.table_id)
                 async for event in _never_silent(events):
@@ -181,7 +181,7 @@ class Demo:
         )
         self._console.print(Text("         ").append_text(standing))
 
-    async def _verify(self, access: Access, tables: dict[RuleSet, table_pb2.Table]) -> None:
+    async def _verify(self, access: Access, tables: dict[RuleSet, state_pb2.Table]) -> None:
         """A hand's shuffle of each table, checked against the commitment that opened the table."""
         self._say(
             "[bold]Shuffle[/bold]  verified for a hand of each table. Its secret hashes to the"
@@ -189,11 +189,11 @@ class Demo:
         self._say("         commitment told before the first hand, and the wall follows from it;")
         self._say("         the tiles dealt and drawn are that wall in its order:")
         async with access.channel("table") as channel:
-            stub = table_pb2_grpc.TableServiceStub(channel)
+            stub = records_pb2_grpc.TableRecordServiceStub(channel)
             for rules, table in tables.items():
                 number = secrets.randbelow(hands_of(rules)) + 1
                 answer = await stub.GetHandRecord(
-                    table_pb2.GetHandRecordRequest(table_id=table.table_id, hand_number=number)
+                    records_pb2.GetHandRecordRequest(table_id=table.table_id, hand_number=number)
                 )
                 found = verify(answer.record, table.commitment)
                 drawn = found.drawn_front + found.drawn_back
@@ -209,7 +209,7 @@ class Demo:
         self._say(f"  [dim]four kinds of service, each a process, ready in {seconds:.1f} s[/dim]")
         self._say("")
 
-    def _say_table(self, table: table_pb2.Table, rules: RuleSet) -> None:
+    def _say_table(self, table: state_pb2.Table, rules: RuleSet) -> None:
         names = self._ink.dot.join(seat.player_id for seat in table.seats)
         stakes = " and ".join(f"{stake.per_unit} {stake.currency}" for stake in table.stakes)
         if self._endings:
@@ -283,8 +283,8 @@ async def _in_time(waited: asyncio.Future[T], otherwise: str) -> T:
 
 
 async def _never_silent(
-    events: AsyncIterator[table_pb2.TableEvent],
-) -> AsyncIterator[table_pb2.TableEvent]:
+    events: AsyncIterator[events_pb2.TableEvent],
+) -> AsyncIterator[events_pb2.TableEvent]:
     while True:
         try:
             async with asyncio.timeout(SILENCE_SECONDS):

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2
+from fangcheng_client.view import TableView
 
 from . import render
 from .render import Ink
-from .view import TableView
 
 INDENT = "   "
 LABEL_COLUMNS = 9
@@ -28,7 +28,7 @@ REASONS = {
 }
 
 
-def headline(view: TableView, ended: table_pb2.HandEnded, ink: Ink) -> str:
+def headline(view: TableView, ended: events_pb2.HandEnded, ink: Ink) -> str:
     """How a hand ended, in a sentence: `Mei wins on 五饼 (5p), discarded by Zhu`."""
     hand = ended.hand
     names = [seat.name for seat in view.seats]
@@ -126,7 +126,7 @@ def money(view: TableView, ink: Ink) -> list[Text]:
     currency = view.stakes[0].currency if view.stakes else settled.payments[0].currency
     paid = [payment for payment in settled.payments if payment.currency == currency]
     lines = [_labelled(currency, _nets(view, _net(paid), ink))]
-    by_reason: defaultdict[str, list[table_pb2.SettledPayment]] = defaultdict(list)
+    by_reason: defaultdict[str, list[events_pb2.SettledPayment]] = defaultdict(list)
     for payment in paid:
         by_reason[payment.reason].append(payment)
     if set(by_reason) != {"win"}:
@@ -142,7 +142,7 @@ def money(view: TableView, ink: Ink) -> list[Text]:
     return lines
 
 
-def _net(payments: Iterable[table_pb2.SettledPayment]) -> list[int]:
+def _net(payments: Iterable[events_pb2.SettledPayment]) -> list[int]:
     net = [0, 0, 0, 0]
     for payment in payments:
         if payment.HasField("from_seat"):

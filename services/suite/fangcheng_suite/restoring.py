@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from fangcheng.wallet.v1 import settlement_pb2, settlement_pb2_grpc
-from fangcheng_table.convert import payments_from_wire, settle_request
+from fangcheng_table.convert_settlement import payments_from_wire, settle_request
 from fangcheng_table.settlements import SettledHand, settled_hands
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.store import JournalError

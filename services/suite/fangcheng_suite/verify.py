@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import records_pb2
 from fangcheng_rules import tiles, wall
 from fangcheng_rules.ruleset import WallCount, WallPolicy
 from fangcheng_rules.rulesets import rule_set
@@ -32,7 +32,7 @@ class Verified:
     drawn_back: int
 
 
-def verify(record: table_pb2.HandRecord, commitment: bytes) -> Verified:
+def verify(record: records_pb2.HandRecord, commitment: bytes) -> Verified:
     """Check a hand's record against the commitment told when the table was made.
 
     Raises VerificationFailed at the first thing that does not follow.
@@ -62,7 +62,7 @@ def verify(record: table_pb2.HandRecord, commitment: bytes) -> Verified:
     return _replayed(record, codes, rules.wall)
 
 
-def _replayed(record: table_pb2.HandRecord, codes: Sequence[int], policy: WallPolicy) -> Verified:
+def _replayed(record: records_pb2.HandRecord, codes: Sequence[int], policy: WallPolicy) -> Verified:
     """Compare what was dealt, turned up and drawn with the wall."""
     front, back, dealt = wall.DEALT, 0, 0
     turned: tuple[int, ...] = ()

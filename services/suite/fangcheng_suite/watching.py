@@ -12,8 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client import watch
+from fangcheng_client.view import TableView, shown_name
 from fangcheng_rules.errors import RulesError
 from fangcheng_rules.rulesets import rule_set
 
@@ -21,7 +22,6 @@ from . import render, report
 from .access import Access
 from .errors import SuiteError, from_call
 from .render import Ink
-from .view import TableView, shown_name
 
 WINDS = (("东", "E"), ("南", "S"), ("西", "W"), ("北", "N"))
 QUIET_SECONDS = 0.3
@@ -29,10 +29,10 @@ QUIET_SECONDS = 0.3
 REFRESH_SECONDS = 1.0
 
 PHASES = {
-    table_pb2.TABLE_PHASE_BEFORE_DEAL: "before the deal",
-    table_pb2.TABLE_PHASE_PLAYING: "playing",
-    table_pb2.TABLE_PHASE_BETWEEN_HANDS: "between hands",
-    table_pb2.TABLE_PHASE_CLOSED: "closed",
+    state_pb2.TABLE_PHASE_BEFORE_DEAL: "before the deal",
+    state_pb2.TABLE_PHASE_PLAYING: "playing",
+    state_pb2.TABLE_PHASE_BETWEEN_HANDS: "between hands",
+    state_pb2.TABLE_PHASE_CLOSED: "closed",
 }
 
 
@@ -123,11 +123,11 @@ def drawn_table(view: TableView, ink: Ink) -> RenderableType:
     return Group(*lines)
 
 
-def told(event: table_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
+def told(event: events_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
     """An event in words, for a log; nothing where there is nothing to tell a person."""
     kind = event.WhichOneof("kind")
     names = [seat.name for seat in view.seats]
-    if kind == "table_opened":
+    if kind in ("table_opened", "snapshot"):
         return [_title(view, ink)]
     if kind == "hand_started":
         started = event.hand_started
@@ -234,7 +234,7 @@ def _result_lines(view: TableView, ink: Ink) -> list[Text]:
     return [line, *report.hand_report(view, ink)]
 
 
-def _listed(tables: list[table_pb2.Table], ink: Ink) -> RenderableType:
+def _listed(tables: list[state_pb2.Table], ink: Ink) -> RenderableType:
     if not tables:
         return Text("No table is live. `fangcheng up` keeps some; --closed lists old ones too.")
     listed = Table(box=None, pad_edge=False, header_style="bold")
@@ -244,7 +244,7 @@ def _listed(tables: list[table_pb2.Table], ink: Ink) -> RenderableType:
         of = f" of {table.hands}" if table.hands else ""
         players = ink.dot.join(
             f"{shown_name(seat)} {ink.signed(seat.standing)}"
-            + ("" if seat.connected or table.phase == table_pb2.TABLE_PHASE_CLOSED else " (away)")
+            + ("" if seat.connected or table.phase == state_pb2.TABLE_PHASE_CLOSED else " (away)")
             for seat in table.seats
         )
         listed.add_row(
@@ -259,8 +259,8 @@ def _listed(tables: list[table_pb2.Table], ink: Ink) -> RenderableType:
 
 async def _tables(
     stub: table_pb2_grpc.TableServiceAsyncStub, closed: bool
-) -> list[table_pb2.Table]:
-    tables: list[table_pb2.Table] = []
+) -> list[state_pb2.Table]:
+    tables: list[state_pb2.Table] = []
     page = ""
     while True:
         request = table_pb2.ListTablesRequest(include_closed=closed, page_size=100, page_token=page)
@@ -275,8 +275,8 @@ async def _tables(
 
 
 async def _until_quiet(
-    events: AsyncIterator[table_pb2.TableEvent],
-) -> AsyncIterator[table_pb2.TableEvent]:
+    events: AsyncIterator[events_pb2.TableEvent],
+) -> AsyncIterator[events_pb2.TableEvent]:
     while True:
         try:
             async with asyncio.timeout(QUIET_SECONDS):

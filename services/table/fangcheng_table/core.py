@@ -18,7 +18,6 @@ Times are milliseconds of a monotonic clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from fangcheng_rules import errors as rules_errors
 from fangcheng_rules import events as play
@@ -27,8 +26,8 @@ from fangcheng_rules.actions import (
     Analysed,
     Choose,
     Command,
+    Dissolve,
     Leave,
-    PromptKind,
     Question,
     Scored,
     SetTrustee,
@@ -37,55 +36,38 @@ from fangcheng_rules.actions import (
     WindowOver,
 )
 from fangcheng_rules.analysis import Analysis
-from fangcheng_rules.round import HandSetup, Round
-from fangcheng_rules.ruleset import first_dealer
-from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.round import Round
 from fangcheng_rules.scoring import Score
-from fangcheng_rules.wall import SecretChain, derive
 
+from . import votes
+from .clocks import Clocks, Key, Patience, Wait, decision_waits, reserve_left
+from .dealing import dealt
 from .errors import NotOffered, StaleDecision
 from .events import (
     ConnectionChanged,
     EntropyGiven,
     Event,
-    HandOpened,
+    GraceEnded,
     HandSettled,
     HoldsReleased,
+    HoldsReturned,
     LeaveAnnounced,
     Offered,
     Payment,
+    ReadyAsked,
+    ReadyGiven,
+    ReadyMissed,
+    ReserveSpent,
+    SeatVacated,
     TableClosed,
     TableCreated,
+    TableDeserted,
+    VoteClosed,
 )
 from .ids import BACK, read_prompt_id, read_trustee_id, trustee_id
+from .life import SEATS, closing_reason, is_checked, may_seat_others
 from .settlement import Settlement, settlement_of
 from .state import TableState
-
-SEATS = (0, 1, 2, 3)
-MOST_HANDS = 1_000
-"""Hands of a table that is played until somebody leaves."""
-
-Key = tuple[str, int, int, int]
-"""A timer: what it is for (`decision`, `window`, `lost`, `away`, `begin`), and of what."""
-
-_ORDER = {"decision": 0, "window": 1, "lost": 2, "away": 3, "begin": 4}
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a table waits for its players' streams; settings of the service."""
-
-    start_ms: int = 5_000
-    """For all four to attend, before the first hand begins without them."""
-    linger_ms: int = 2_000
-    """For a new stream of a seat whose stream has ended, before it counts as disconnected."""
-    resume_ms: int = 10_000
-    """The same after the service itself was away."""
-
-
-def chain_of(root: bytes, hands: int) -> SecretChain:
-    """The secrets of a table's hands."""
-    return SecretChain(root, hands or MOST_HANDS)
 
 
 class Table:
@@ -95,10 +77,9 @@ class Table:
         self.state = state
         self._patience = patience
         self._told: list[Event] = []
-        self._timers: dict[Key, int] = {}
+        self._clocks = Clocks()
         self._attending: set[int] = set()
         self._resumed = set(SEATS) if resumed else set[int]()
-        self._suspended_since: int | None = None
 
     @classmethod
     def create(cls, created: TableCreated, patience: Patience | None = None) -> Table:
@@ -126,18 +107,21 @@ class Table:
         state = self.state.seats[seat]
         if self.state.closed or state.connected:
             return
-        self._tell(ConnectionChanged(seat, True))
-        if state.trustee and state.trustee_reason == "disconnected":
-            self._set_trustee(seat, False, "back")
+        self.tell(ConnectionChanged(seat, True))
+        if state.trustee_reason == "disconnected":
+            self.set_trustee(seat, False, "back")
 
     def detach(self, seat: int) -> None:
         """No stream attends the seat any more; unless one comes soon, it is disconnected."""
         self._attending.discard(seat)
+        if not self._attending:
+            # All were lost together; each gets time to find back.
+            self._resumed = set(SEATS)
 
     def give_entropy(self, seat: int, entropy: bytes) -> None:
         """The seat's own share in the shuffles of the hands that begin from now on."""
         if not self.state.closed and entropy != self.state.seats[seat].entropy:
-            self._tell(EntropyGiven(seat, entropy))
+            self.tell(EntropyGiven(seat, entropy))
 
     def act(self, seat: int, decision_id: str, action: Action | None) -> bool:
         """Answer a prompt; whether the same answer had been taken before.
@@ -154,7 +138,7 @@ class Table:
         if action is None:
             raise NotOffered(f"{BACK} is no answer to a prompt.", "action.kind")
         try:
-            self._play(Choose(seat, place[1], action))
+            self.step(Choose(seat, place[1], action))
         except rules_errors.AlreadyAnswered:
             return True
         except rules_errors.NotOffered as error:
@@ -177,7 +161,7 @@ class Table:
             raise StaleDecision(decision_id)
         if prompt.kind not in ("piao", "turn"):
             raise NotOffered("A claim is answered or passed.", "action.kind")
-        self._set_trustee(seat, True, "asked")
+        self.set_trustee(seat, True, "asked")
         return False
 
     def _take_back(self, seat: int, times: int, action: Action | None) -> bool:
@@ -188,38 +172,51 @@ class Table:
             raise NotOffered(f"A seat that the table plays for is offered {BACK} alone.")
         if times < state.trustee_times or not state.trustee:
             return True
-        if not state.connected:
+        if not state.connected or state.removed:
             raise NotOffered("A seat that nobody attends is played for; attend it.")
-        self._set_trustee(seat, False, "back")
+        self.set_trustee(seat, False, "back")
         return False
+
+    def has_acted(self, seat: int) -> None:
+        """Any action of the player ends it that the table plays for the seat (rules/README)."""
+        state = self.state.seats[seat]
+        if state.trustee and state.connected and not state.removed:
+            self.set_trustee(seat, False, "back")
 
     def leave(self, seat: int, *, now: bool) -> None:
         """The player leaves after the hand, or now: in a hand that is an escape (逃跑)."""
         state = self.state.seats[seat]
         if self.state.closed or state.leaving == "now" or (state.leaving and not now):
             return
-        self._tell(LeaveAnnounced(seat, now))
+        self.tell(LeaveAnnounced(seat, now))
         if now and self.state.in_play is not None:
-            self._play(Leave(seat))
+            self.step(Leave(seat))
 
     def answer(self, hand_number: int, question: int, value: Analysis | Score) -> None:
         """The evaluator's answer; one that comes too late changes nothing."""
         if hand_number != self.state.hand_number or self.state.in_play is None:
             return
         if isinstance(value, Analysis):
-            self._play(Analysed(question, value))
+            self.step(Analysed(question, value))
         else:
-            self._play(Scored(question, value))
+            self.step(Scored(question, value))
 
-    def settled(self, settlement: Settlement, payments: tuple[Payment, ...]) -> None:
-        """The wallet has paid a hand."""
+    def settled(
+        self, settlement: Settlement, payments: tuple[Payment, ...], short: tuple[int, ...] = ()
+    ) -> None:
+        """The wallet has paid a hand; `short`: seats that it leaves with too little to go on."""
         if settlement.hand_number == self.state.hand_number and not self.state.settled:
-            self._tell(HandSettled(settlement.hand_number, settlement.key, payments))
+            self.tell(HandSettled(settlement.hand_number, settlement.key, payments, short))
+
+    def returned(self, vacancy: int) -> None:
+        """The wallet has given back the holds of one who left."""
+        if vacancy in self.state.owed:
+            self.tell(HoldsReturned(vacancy))
 
     def released(self) -> None:
         """The wallet has given the holds back."""
         if self.state.closed and not self.state.released:
-            self._tell(HoldsReleased())
+            self.tell(HoldsReleased())
 
     # What is asked of others.
 
@@ -233,235 +230,269 @@ class Table:
         state = self.state
         if state.settled or state.hand is None or not state.hand.ended:
             return None
-        return settlement_of(state.created, state.hand, charged=state.charged)
+        plans = tuple(seat.plan for seat in state.seats)
+        return settlement_of(state.created, plans, state.hand, charged=state.charged)
 
     def holds(self) -> tuple[tuple[str, ...], ...]:
         """Holds of each seat that are to be given back now; empty: none."""
         if not self.state.closed or self.state.released:
             return ()
-        holds = tuple(plan.hold_ids for plan in self.state.created.seats)
+        holds = tuple(seat.plan.hold_ids for seat in self.state.seats)
         return holds if any(holds) else ()
+
+    def returns(self) -> dict[int, tuple[str, ...]]:
+        """Holds of those who left before the table closed, to be given back, by vacancy."""
+        return self.state.owed
 
     # Time.
 
     def arm(self, now_ms: int) -> None:
         """Start the clocks of what is shown from now on, stop those of what is over."""
-        self._suspend(now_ms)
-        wanted = dict(self._wanted())
-        timers = self._timers
-        self._timers = {
-            key: timers[key] if key in timers else now_ms + wait for key, wait in wanted.items()
-        }
+        self._clocks.set(dict(self._wanted()), now_ms, self._stands)
+
+    def forgive(self, ms: int) -> None:
+        """So much time has passed without the service; it counts against nobody."""
+        self._clocks.forgive(ms)
 
     def next_deadline(self) -> int | None:
         """When `advance` has something to do at the latest."""
-        suspended = self._suspended_since is not None
-        return min(
-            (at for key, at in self._timers.items() if not (suspended and key[0] == "away")),
-            default=None,
-        )
+        return self._clocks.next_ms()
 
-    def ms_left(self, seat: int, decision_id: str, now_ms: int) -> int:
-        """Time left for a prompt; 0 where it is closed."""
+    def ms_left(self, seat: int, decision_id: str, now_ms: int) -> tuple[int, int]:
+        """Time left for a prompt, and of the seat's reserve after that; 0 where it is closed."""
         place = read_prompt_id(decision_id)
         if place is None:
-            return 0
-        at = self._timers.get(("decision", place[0], seat, place[1]))
-        return max(0, at - now_ms) if at is not None else 0
+            return 0, 0
+        return self._clocks.left(("decision", place[0], seat, place[1]), now_ms)
+
+    def vote_ms_left(self, vote: int, now_ms: int) -> int:
+        """Time left for a vote; 0 where it is over."""
+        return self._clocks.left(("vote", vote, 0, 0), now_ms)[0]
+
+    def ready_ms_left(self, check: int, now_ms: int) -> int:
+        """Time left for a ready check; 0 where it is over."""
+        return self._clocks.left(("ready", check, 0, 0), now_ms)[0]
 
     def advance(self, now_ms: int) -> None:
         """All that time and the rules bring about by themselves."""
+        self._spend_reserves(now_ms)
         while self._time_passes(now_ms) or self._by_itself():
             pass
 
-    def _wanted(self) -> Iterator[tuple[Key, int]]:
+    @property
+    def _is_deserted(self) -> bool:
+        """Nobody attends any seat, so that no clock of the game runs."""
+        return not self._attending and self.state.verdict != "deserted"
+
+    @property
+    def _is_kept_waiting(self) -> bool:
+        """An evaluator or the wallet has not answered, which counts against nobody."""
+        return bool(self.questions()) or not (self.state.settled or self.state.in_play)
+
+    def _stands(self, key: Key) -> bool:
+        kind, seat = key[:2]
+        if kind in ("away", "deserted") and self._is_kept_waiting:
+            return True
+        if not self._is_deserted or kind == "deserted":
+            return False
+        # That a stream is lost is told even so.
+        return kind != "lost" or not self.state.seats[seat].connected
+
+    def _wanted(self) -> Iterator[tuple[Key, Wait]]:
         state, timing = self.state, self.state.created.timing
         if state.closed:
             return
-        waits: dict[PromptKind, int] = {
-            "piao": timing.before_deal_ms,
-            "turn": timing.turn_ms,
-            "claim": timing.claim_ms,
-            "dealt_out": timing.claim_ms,
-        }
-        hand, number = state.in_play, state.hand_number
+        number, hand = state.hand_number, state.in_play
         if hand is not None:
-            for seat, prompt in hand.prompts().items():
-                yield ("decision", number, seat, prompt.decision), waits[prompt.kind]
+            yield from decision_waits(state)
             window = hand.window()
             if window is not None:
-                yield ("window", number, window, 0), timing.claim_window_ms
+                yield ("window", number, window, 0), Wait(timing.claim_window_ms)
         elif state.settled:
-            wait = timing.between_hands_ms if number else self._patience.start_ms
-            yield ("begin", number + 1, 0, 0), wait
-        for place, seat_state in enumerate(state.seats):
-            if not seat_state.connected:
-                if number:
-                    yield ("away", place, 0, 0), timing.away_grace_ms
-            elif place not in self._attending:
+            yield self._between_hands()
+        if state.vote is not None and state.vote.is_open:
+            yield ("vote", state.vote.number, 0, 0), Wait(timing.vote_ms)
+        if self._is_deserted:
+            yield ("deserted", 0, 0, 0), Wait(timing.away_grace_ms)
+        for place, seat in enumerate(state.seats):
+            if seat.vacant or place in self._attending:
+                continue
+            if seat.connected or (hand is not None and not seat.trustee):
                 resumed = place in self._resumed
-                wait = self._patience.resume_ms if resumed else self._patience.linger_ms
-                yield ("lost", place, 0, 0), wait
+                wait_ms = self._patience.resume_ms if resumed else self._patience.linger_ms
+                yield ("lost", place, 0, 0), Wait(wait_ms)
+            if not seat.connected and number and not seat.overdue:
+                yield ("away", place, 0, 0), Wait(timing.away_grace_ms)
 
-    def _suspend(self, now_ms: int) -> None:
-        """Time in which the suite keeps a table waiting counts against nobody who is away."""
-        waiting = bool(self.questions()) or not (self.state.settled or self.state.in_play)
-        if waiting and self._suspended_since is None:
-            self._suspended_since = now_ms
-        elif not waiting and self._suspended_since is not None:
-            lost = now_ms - self._suspended_since
-            self._suspended_since = None
-            for key in self._timers:
-                if key[0] == "away":
-                    self._timers[key] += lost
+    def _between_hands(self) -> tuple[Key, Wait]:
+        state, timing = self.state, self.state.created.timing
+        if any(seat.vacant for seat in state.seats):
+            return ("vacant", state.vacancies, 0, 0), Wait(timing.vacancy_ms)
+        if state.checking:
+            return ("ready", state.checks, 0, 0), Wait(timing.ready_ms)
+        all_came = all(seat.attended for seat in state.seats)
+        wait_ms = timing.between_hands_ms if all_came else self._patience.start_ms
+        return ("begin", state.hand_number + 1, state.vacancies, 0), Wait(wait_ms)
+
+    def _spend_reserves(self, now_ms: int) -> None:
+        open_keys = {key for key, _ in decision_waits(self.state)}
+        for seat, ms in self._clocks.spent(open_keys, now_ms):
+            self.tell(ReserveSpent(seat, ms))
 
     def _time_passes(self, now_ms: int) -> bool:
         """Do what is due first; whether anything was."""
-        suspended = self._suspended_since is not None
-        due = [
-            (at, _ORDER[key[0]], (key[1] - self.state.dealer) % 4, key)
-            for key, at in self._timers.items()
-            if at <= now_ms and not (suspended and key[0] == "away")
-        ]
-        if not due:
-            return False
-        # If two seats pass their grace at once, the first in turn order from the dealer is the one
-        # that escapes (rules/README, Leaving).
-        key = min(due)[-1]
-        del self._timers[key]
-        self._ring(key)
-        return True
+        key = self._clocks.due(now_ms, self.state.dealer)
+        if key is not None:
+            self._ring(key)
+        return key is not None
 
     def _ring(self, key: Key) -> None:
+        state = self.state
+        is_hand = key[1] == state.hand_number and state.in_play is not None
         match key:
-            case ("decision", number, seat, decision):
-                if number == self.state.hand_number and self.state.in_play is not None:
-                    self._play(TimeOut(seat, decision))
-            case ("window", number, window, _):
-                if number == self.state.hand_number and self.state.in_play is not None:
-                    self._play(WindowOver(window))
-            case ("lost", seat, _, _):
-                if seat not in self._attending and self.state.seats[seat].connected:
-                    self._tell(ConnectionChanged(seat, False))
-                    self._set_trustee(seat, True, "disconnected")
-            case ("away", seat, _, _):
-                if not self.state.seats[seat].connected:
+            case ("decision", _, seat, decision) if is_hand:
+                self._run_out(seat, decision)
+            case ("window", _, window, _) if is_hand:
+                self.step(WindowOver(window))
+            case ("lost", seat, _, _) if seat not in self._attending:
+                self._lose(seat)
+            case ("away", seat, _, _) if not state.seats[seat].connected:
+                if state.is_played_to_the_end:
+                    self.tell(GraceEnded(seat))
+                    votes.count(self)
+                else:
                     self.leave(seat, now=True)
-            case ("begin", number, _, _) if number == self.state.hand_number + 1:
-                if self.state.in_play is None and self.state.settled and not self.state.closed:
+            case ("vote", number, _, _) if state.vote is not None and state.vote.is_open:
+                self.tell(VoteClosed(number, "timed_out"))
+            case ("ready", check, _, _) if state.checking:
+                for seat in SEATS:
+                    if not state.seats[seat].ready:
+                        self.tell(ReadyMissed(check, seat))
+            case ("vacant", _, _, _):
+                self.tell(TableClosed("player_left"))
+            case ("deserted", _, _, _) if not self._attending:
+                self._desert()
+            case ("begin", number, _, _) if number == state.hand_number + 1:
+                if state.in_play is None and state.settled and not state.closed:
                     self._begin_hand()
             case _:
                 pass
+
+    def _run_out(self, seat: int, decision: int) -> None:
+        hand = self.state.in_play
+        prompt = hand.prompts().get(seat) if hand is not None else None
+        left_ms = reserve_left(self.state.created.timing, self.state, seat)
+        if prompt is not None and prompt.kind == "turn" and left_ms:
+            self.tell(ReserveSpent(seat, left_ms))
+        self.step(TimeOut(seat, decision))
+
+    def _lose(self, seat: int) -> None:
+        if self.state.seats[seat].connected:
+            self.tell(ConnectionChanged(seat, False))
+        # While all are lost together, no hand is played on without them.
+        if not self._is_deserted:
+            self.set_trustee(seat, True, "disconnected")
+
+    def _desert(self) -> None:
+        """Nobody came back: nothing of the hand is paid, or the table plays it to the end."""
+        self.tell(TableDeserted())
+        if not self.state.is_played_to_the_end:
+            self.dissolve("deserted")
+        elif self.state.in_play is not None:
+            for seat in SEATS:
+                self.set_trustee(seat, True, "disconnected")
 
     def _by_itself(self) -> bool:
         """Do what needs no time; whether there was anything."""
         state = self.state
         if state.closed:
-            if not state.released and not self.holds():
-                self._tell(HoldsReleased())
+            if not (state.released or self.holds() or state.owed):
+                self.tell(HoldsReleased())
                 return True
             return False
         hand = state.in_play
         if hand is not None:
             window = hand.window()
-            if window is None or state.created.timing.claim_window_ms:
+            if window is None or state.created.timing.claim_window_ms or self._is_deserted:
                 return False
-            self._play(WindowOver(window))
+            self.step(WindowOver(window))
             return True
-        if not state.settled:
-            return False
-        if reason := self._closing():
-            self._tell(TableClosed(reason))
-            return True
-        everybody = all(seat.attended for seat in state.seats)
-        first, pause_ms = state.hand_number == 0, state.created.timing.between_hands_ms
-        if everybody if first else pause_ms == 0:
-            self._begin_hand()
-            return True
-        return False
+        return state.settled and self._go_on()
 
-    def _closing(self) -> str:
-        """Why the table closes between two hands; '' where it goes on."""
+    def _go_on(self) -> bool:
+        """The next step between two hands; whether there was one to take."""
         state = self.state
-        if state.escaped:
-            return "escape"
-        if state.hand_number >= (state.created.hands or MOST_HANDS):
-            return "hands_played"
-        if state.gone or any(seat.leaving for seat in state.seats):
-            return "player_left"
-        if self._is_played_through():
-            return "hands_played"
-        return ""
-
-    def _is_played_through(self) -> bool:
-        """The deal has passed on as often as the rule set's options say (圈, 局)."""
-        state, created = self.state, self.state.created
-        rules = rule_set(created.rule_set, created.revision)
-        length = rules.table_length(created.options)
-        if not length or state.hand is None:
+        if reason := closing_reason(state):
+            self.tell(TableClosed(reason))
+            return True
+        if may_seat_others(state):
+            for number, seat in enumerate(state.seats):
+                if seat.leaves:
+                    self._vacate(number, seat.leaves)
+                    return True
+        if any(seat.vacant for seat in state.seats) or self._is_deserted:
             return False
-        passes_on = rules.next_dealer(state.hand.finished) != state.dealer
-        return state.deals_passed + passes_on >= length
+        if is_checked(state) and not state.checking:
+            self.tell(ReadyAsked(state.checks + 1))
+            return True
+        if state.checking:
+            for number, seat in enumerate(state.seats):
+                if seat.trustee and not seat.ready:
+                    self.tell(ReadyGiven(state.checks, number))
+            begins = all(seat.ready for seat in state.seats)
+        else:
+            everybody = all(seat.attended for seat in state.seats)
+            waits = bool(state.hand_number and state.created.timing.between_hands_ms)
+            begins = everybody and not waits
+        if begins:
+            self._begin_hand()
+        return begins
+
+    def _vacate(self, seat: int, why: str) -> None:
+        self._attending.discard(seat)
+        self._resumed.discard(seat)
+        self.tell(SeatVacated(seat, why))
 
     # Hands.
 
     def _begin_hand(self) -> None:
-        state, created = self.state, self.state.created
-        number = state.hand_number + 1
-        rules = rule_set(created.rule_set, created.revision)
-        secret = chain_of(created.root, created.hands).secret(number)
-        entropy = tuple(seat.entropy for seat in state.seats)
-        dealer = rules.next_dealer(state.hand.finished) if state.hand is not None else None
-        wall, dice = derive(
-            secret,
-            entropy,
-            created.table_id,
-            number,
-            tiles=rules.wall_tiles,
-            dice=rules.hand_dice + (rules.first_dealer_dice if dealer is None else 0),
-        )
-        if dealer is None:
-            dealer = first_dealer(rules, dice[rules.hand_dice :])
-        for seat, seat_state in enumerate(state.seats):
+        for seat, seat_state in enumerate(self.state.seats):
             if not seat_state.connected and not seat_state.trustee:
-                self._tell(play.TrusteeSet(seat, True, "disconnected"))
-        self._tell(HandOpened(number, secret, entropy))
-        setup = HandSetup(
-            rule_set_id=created.rule_set,
-            revision=created.revision,
-            options=created.options,
-            hand_number=number,
-            dealer=dealer,
-            dice=dice,
-            wall=wall,
-            trustees=tuple(seat.trustee for seat in state.seats),
-            run_outs=tuple(seat.run_outs for seat in state.seats),
-            drawn_hands_before=state.drawn_hands,
-        )
-        state.hand, events = Round.begin(setup)
-        self._tell_play(state.hand, events)
+                self.tell(play.TrusteeSet(seat, True, "disconnected"))
+        opened, setup = dealt(self.state)
+        self.tell(opened)
+        self.state.hand, events = Round.begin(setup)
+        self._tell_play(self.state.hand, events)
 
-    def _play(self, command: Command) -> None:
+    def dissolve(self, reason: str) -> None:
+        """End the hand in play unpaid (解散), unless it is decided already."""
+        if self.state.in_play is not None:
+            self.step(Dissolve(reason))
+
+    def step(self, command: Command) -> None:
+        """Do something in the hand."""
         hand = self.state.hand
         if hand is not None:
             self._tell_play(hand, hand.step(command))
 
     def _tell_play(self, hand: Round, events: list[play.Event]) -> None:
         for event in events:
-            self._tell(event)
+            self.tell(event)
             if isinstance(event, play.Asked):
                 prompt = hand.prompts().get(event.seat)
                 if prompt is not None and prompt.decision == event.decision:
-                    self._tell(Offered(event.seat, event.decision, prompt.actions))
+                    self.tell(Offered(event.seat, event.decision, prompt.actions))
 
-    def _set_trustee(self, seat: int, on: bool, reason: TrusteeReason) -> None:
+    def set_trustee(self, seat: int, on: bool, reason: TrusteeReason) -> None:
+        """Have the table play for a seat, or no longer."""
         if self.state.seats[seat].trustee == on:
             return
         if self.state.in_play is not None:
-            self._play(SetTrustee(seat, on, reason))
+            self.step(SetTrustee(seat, on, reason))
         else:
-            self._tell(play.TrusteeSet(seat, on, reason))
+            self.tell(play.TrusteeSet(seat, on, reason))
 
-    def _tell(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:
+        """Something has happened."""
         self.state.note(event)
         self._told.append(event)

@@ -76,6 +76,95 @@ class NotOffered(FailedPrecondition):
         super().__init__("NOT_OFFERED", message, field)
 
 
+class StaleHand(FailedPrecondition):
+    """The call is about a hand that is over, or has not begun."""
+
+    def __init__(self, hand_number: int, newest: int) -> None:
+        super().__init__(
+            "STALE_HAND",
+            f"The table is at hand {newest}, not {hand_number}; see GetTable.",
+            "hand_number",
+        )
+
+
+class AlreadyVoting(FailedPrecondition):
+    """Another seat has proposed to dissolve the table, and not all have answered."""
+
+    def __init__(self, vote: int) -> None:
+        super().__init__("ALREADY_VOTING", f"Answer vote-{vote} first.")
+
+
+class TableIsClosed(FailedPrecondition):
+    """Nothing more is played here."""
+
+    def __init__(self) -> None:
+        super().__init__("TABLE_CLOSED", "The table has closed, or closes after this hand.")
+
+
+class HandIsDecided(FailedPrecondition):
+    """The hand has ended, or is decided and being scored."""
+
+    def __init__(self, hand_number: int) -> None:
+        super().__init__(
+            "HAND_DECIDED",
+            f"Hand {hand_number} is decided; ReverseSettlement takes back what it has paid.",
+            "hand_number",
+        )
+
+
+class NotAtTable(FailedPrecondition):
+    """The player named has no seat at this table."""
+
+    def __init__(self, player_id: str) -> None:
+        super().__init__("NOT_AT_TABLE", f"{player_id} has no seat here.", "player_id")
+
+
+class SeatIsTaken(FailedPrecondition):
+    """Nobody has left the seat, or the table does not wait for others."""
+
+    def __init__(self, seat: int) -> None:
+        super().__init__(
+            "SEAT_TAKEN",
+            f"Seat {seat} is not free: one is while a table with a vacancy_ms, of a rule set that "
+            "starts over, waits for another player.",
+            "seat",
+        )
+
+
+class SatBefore(FailedPrecondition):
+    """Who has sat at a table does not come back to it, so that no late call of his is a new one."""
+
+    def __init__(self, player_id: str) -> None:
+        super().__init__(
+            "SAT_BEFORE", f"{player_id} sits or has sat here; seat another.", "player.player_id"
+        )
+
+
+class RemovedFromTable(PermissionDenied):
+    """An operator has removed the player from the table."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__("REMOVED", f"The caller was removed from table {table_id}.", "table_id")
+
+
+class LeftTable(Aborted):
+    """The player of the stream has left the table, which goes on with another."""
+
+    def __init__(self) -> None:
+        super().__init__("LEFT_TABLE", "The player has left; the table goes on without.")
+
+
+class ChipsAndStakes(InvalidArgument):
+    """Chips are counted only where nothing is staked."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "CHIPS_WITH_STAKES",
+            "A table with stakes has no chips; leave one of them out.",
+            "starting_chips",
+        )
+
+
 class DuplicatePlayer(InvalidArgument):
     """A player or a hold stands twice in a request for a table."""
 
@@ -95,7 +184,7 @@ class RequestIdReused(AlreadyExists):
 
     def __init__(self, request_id: str) -> None:
         super().__init__(
-            "REQUEST_ID_REUSED", f"{request_id} has made another table already.", "request_id"
+            "REQUEST_ID_REUSED", f"{request_id} belongs to another request.", "request_id"
         )
 
 
@@ -113,6 +202,13 @@ class JournalUnavailable(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("JOURNAL_UNAVAILABLE", "The journal does not answer; try again.")
+
+
+class Moved(Unavailable):
+    """Another process plays the table now."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__("MOVED", f"Table {table_id} is played elsewhere; resume it.", "table_id")
 
 
 class AttendedElsewhere(Aborted):

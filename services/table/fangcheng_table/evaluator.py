@@ -25,7 +25,7 @@ from fangcheng_rules.hand import Hand
 from fangcheng_rules.scoring import FinishedHand, Score
 from fangcheng_rules.tiles import code
 
-from .convert import analysis_from_wire, finished_to_wire, hand_to_wire, score_from_wire
+from .convert_play import analysis_from_wire, finished_to_wire, hand_to_wire, score_from_wire
 from .errors import EvaluatorUnavailable
 from .metrics import TableMetrics
 

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import Action
 from fangcheng_rules.ruleset import OptionValue
 
+AwayPolicy = Literal["escape", "trustee_to_end"]
+"""What becomes of a seat that is away for longer than the grace."""
+
 
 @dataclass(frozen=True, slots=True)
 class SeatPlan:
-    """Who sits on a seat, as CreateTable named it."""
+    """Who sits on a seat, as CreateTable or SeatPlayer named it."""
 
     player_id: str
     profile: bytes = b""
@@ -33,6 +37,8 @@ class Stake:
     currency: str
     book: str
     per_unit: int
+    minimum: int = 0
+    """A seat that has less after a hand cannot go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,13 @@ class Timing:
     claim_window_ms: int = 1_000
     between_hands_ms: int = 5_000
     away_grace_ms: int = 180_000
+    reserve_ms: int = 0
+    """For each seat in each hand, used by turns that outlast `turn_ms`."""
+    ready_ms: int = 30_000
+    vote_ms: int = 60_000
+    vacancy_ms: int = 0
+    """For another player to be seated where one has left, if the rule set starts over then."""
+    away: AwayPolicy = "escape"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,10 @@ class TableCreated:
     fees: tuple[Fee, ...] = ()
     hold_only: bool = False
     """Nobody pays more than his holds and what the hand brings him."""
+    rounds: int = 0
+    """圈 to play: how often the deal goes once around; 0: that ends nothing."""
+    starting_chips: int = 0
+    """Units that each seat begins with at a table without stakes; 0: they are not limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +122,125 @@ class LeaveAnnounced:
 
     seat: int
     now: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GraceEnded:
+    """A seat is away for longer than the grace at a table that plays for it to the end."""
+
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveSpent:
+    """A turn has outlasted its time, and used the seat's reserve for this hand up by so much."""
+
+    seat: int
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyAsked:
+    """All seats are asked whether the next hand may begin. Seen by all, as what follows of it."""
+
+    check: int
+    """Counts the table's ready checks from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyGiven:
+    """A seat is ready."""
+
+    check: int
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyMissed:
+    """A seat has not said in time that it is ready, and leaves."""
+
+    check: int
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoteOpened:
+    """A seat proposes to dissolve the table, and with it the hand in play; it agrees itself."""
+
+    vote: int
+    """Counts the table's votes from 1."""
+    seat: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoteAnswered:
+    """Another seat's answer to the vote that is open."""
+
+    vote: int
+    seat: int
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VoteClosed:
+    """The vote is over; `agreed` dissolves the table."""
+
+    vote: int
+    outcome: Literal["agreed", "refused", "timed_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class SeatVacated:
+    """A player has left between two hands, and the seat waits for another."""
+
+    seat: int
+    why: str
+    """As the reason of `TableClosed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldsReturned:
+    """The wallet has given back the holds of one who left before the table closed."""
+
+    vacancy: int
+    """Counts the table's `SeatVacated` from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerSeated:
+    """Another player has the seat; the table starts over."""
+
+    seat: int
+    plan: SeatPlan
+
+
+@dataclass(frozen=True, slots=True)
+class TableDeserted:
+    """Nobody has attended any seat for the grace: the table ends, unplayed or played for."""
+
+
+Verb = Literal["remove", "void_hand", "close_table", "seat_player"]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorActed:
+    """An operator has intervened; what came of it follows. Seen by all."""
+
+    action_id: str
+    """The request id: a repeat is known by it."""
+    verb: Verb
+    operator: str
+    """Whose credentials it came with."""
+    reason: str
+    case_id: str
+    seat: int | None = None
+    detail: str = ""
+    """What else was asked for."""
+
+    @property
+    def fingerprint(self) -> str:
+        """By which another request under the same id is known."""
+        return repr((self.verb, self.detail, self.reason, self.case_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +285,17 @@ class HandSettled:
     hand_number: int
     key: str
     payments: tuple[Payment, ...]
+    short: tuple[int, ...] = ()
+    """Seats that could not pay all they owed, or have less left than the table's minimum."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableClosed:
-    """Nothing more is played: `hands_played`, `player_left` or `escape`."""
+    """Nothing more is played.
+
+    `hands_played`, `player_left`, `escape`, `bankrupt`, `not_ready`, `removed`, `dissolved` (by
+    vote), `closed` (by an operator) or `deserted`.
+    """
 
     reason: str
 
@@ -168,6 +310,19 @@ OwnEvent = (
     | EntropyGiven
     | ConnectionChanged
     | LeaveAnnounced
+    | GraceEnded
+    | ReserveSpent
+    | ReadyAsked
+    | ReadyGiven
+    | ReadyMissed
+    | VoteOpened
+    | VoteAnswered
+    | VoteClosed
+    | SeatVacated
+    | HoldsReturned
+    | PlayerSeated
+    | TableDeserted
+    | OperatorActed
     | HandOpened
     | Offered
     | HandSettled

@@ -10,26 +10,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fangcheng.rules.v1 import rules_pb2 as rules
-from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1 import state_pb2
 from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
 
-from . import convert
-from .core import Patience, Table
-from .errors import AttendedElsewhere, JournalUnavailable, NotSeated, StaleDecision
+from . import convert, convert_play
+from .clocks import Patience
+from .core import Table
+from .errors import AttendedElsewhere, JournalUnavailable, Moved, NotSeated, StaleDecision
 from .evaluator import Evaluator
 from .events import Event, HoldsReleased, TableClosed
 from .feed import Feed, Reader
+from .finished import FinishedHands
 from .metrics import TableMetrics
 from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
-from .store import Journal, JournalError, Record
+from .store import Journal, JournalError, Record, Superseded
 from .views import SPECTATORS
 
 T = TypeVar("T")
@@ -48,6 +51,8 @@ class Surroundings:
     metrics: TableMetrics
     log: Any
     patience: Patience
+    most_kept: int
+    """Events of a viewer that are kept in memory at most."""
     storing: Callable[[bool], None]
     """Told whether the journal takes what it is given."""
     stopping: asyncio.Event
@@ -88,9 +93,14 @@ class _Asked:
 class LiveTable:
     """A table, its viewers, and the task that plays it."""
 
-    def __init__(self, records: Sequence[Record], around: Surroundings) -> None:
-        """`records`: its whole journal."""
-        self.feed = Feed()
+    def __init__(self, records: Sequence[Record], around: Surroundings, epoch: int) -> None:
+        """`records`: its whole journal. `epoch`: under which this process owns it; 0: it does not,
+        as it need not where nothing is left to do.
+        """
+        self.feed = Feed(around.most_kept)
+        self._epoch = epoch
+        self._moved = False
+        self._hands = FinishedHands()
         self._around = around
         self._table = Table.replay((record.event for record in records), around.patience)
         self._choice = _choice(self._table.state)
@@ -110,6 +120,11 @@ class LiveTable:
     def done(self) -> bool:
         """Nothing is left to do, and that is stored."""
         return self._done
+
+    @property
+    def moved(self) -> bool:
+        """Another process owns it now; this one has let go of it."""
+        return self._moved
 
     @property
     def state(self) -> TableState:
@@ -134,16 +149,16 @@ class LiveTable:
         """Have something done, in its turn; the outcome once it is stored and shown."""
         return await self._post(change)
 
-    async def shown(self) -> wire.Table:
+    async def shown(self) -> state_pb2.Table:
         """The table as it is stored, for operators and services; without its endpoint."""
         return await self.do(lambda table: convert.table_to_wire(table.state))
 
-    async def act(self, seat: int, decision_id: str, answer: wire.Action) -> bool:
+    async def act(self, seat: int, decision_id: str, answer: state_pb2.Action) -> bool:
         """A player's act; whether it was a repeat of an answer that had been taken."""
-        if convert.hands_over(answer):
+        if convert_play.hands_over(answer):
             return await self.do(lambda table: table.hand_over(seat, decision_id))
         started = time.perf_counter()
-        action = convert.action_from_wire(answer)
+        action = convert_play.action_from_wire(answer)
         try:
             replayed = await self.do(lambda table: table.act(seat, decision_id, action))
         except StaleDecision:
@@ -153,9 +168,17 @@ class LiveTable:
         self._around.metrics.acts.observe(time.perf_counter() - started)
         return replayed
 
-    def attend(self, seat: int, number: int, entropy: bytes, on_news: Callable[[], None]) -> Reader:
+    def attend(
+        self,
+        seat: int,
+        number: int,
+        entropy: bytes,
+        on_news: Callable[[], None],
+        *,
+        snapshot: bool = False,
+    ) -> Reader:
         """Follow a seat's events; an older reader of the seat is ended."""
-        reader = self.feed.open(seat, number, on_news)
+        reader = self.feed.open(seat, number, on_news, snapshot=snapshot)
         older = self._attending.get(seat)
         self._attending[seat] = reader
         if older is not None:
@@ -169,9 +192,9 @@ class LiveTable:
                 self._post(lambda table: table.give_entropy(seat, entropy))
         return reader
 
-    def watch(self, number: int, on_news: Callable[[], None]) -> Reader:
+    def watch(self, number: int, on_news: Callable[[], None], *, snapshot: bool = False) -> Reader:
         """Follow the spectators' events."""
-        reader = self.feed.open(SPECTATORS, number, on_news)
+        reader = self.feed.open(SPECTATORS, number, on_news, snapshot=snapshot)
         self._around.metrics.streams.labels("spectator").inc()
         return reader
 
@@ -195,6 +218,8 @@ class LiveTable:
             # Nothing changes any more, so that there is nothing to store.
             _do(given, self._table)
             given.tell()
+        elif self._moved:
+            given.tell(Moved(self.table_id))
         else:
             self._inbox.append(given)
             self._work.set()
@@ -206,7 +231,7 @@ class LiveTable:
         """Play the table until nothing is left to do for it. Cancel it to stop."""
         pause_seconds, is_broken = FIRST_PAUSE_SECONDS, False
         try:
-            while not self._done:
+            while not (self._done or self._moved):
                 inputs, self._inbox = self._inbox, []
                 self._work.clear()
                 try:
@@ -218,6 +243,9 @@ class LiveTable:
                     for given in inputs:
                         given.tell(JournalUnavailable())
                     raise
+                except Superseded:
+                    self._let_go(inputs)
+                    break
                 except Exception as error:
                     is_broken = True
                     self._failed(inputs, error)
@@ -235,8 +263,17 @@ class LiveTable:
                     _do(given, self._table)
                     given.tell()
                 else:
-                    given.tell(JournalUnavailable())
+                    given.tell(Moved(self.table_id) if self._moved else JournalUnavailable())
             self._count(None)
+
+    def _let_go(self, inputs: Sequence[_Input]) -> None:
+        """Another owner has the table: what was not stored has not happened."""
+        self._moved = True
+        self._around.metrics.superseded.inc()
+        self._around.log.warning("a table has another owner", table_id=self.table_id)
+        for given in inputs:
+            given.tell(Moved(self.table_id))
+        self.feed.end(Moved(self.table_id))
 
     async def _turn(self, inputs: Sequence[_Input]) -> None:
         """One batch: inputs, what is due, the journal, the viewers, the outcomes."""
@@ -260,11 +297,14 @@ class LiveTable:
             for place, event in enumerate(told, 1)
         ]
         closed = any(isinstance(event, TableClosed) for event in told)
+        hands = copy(self._hands)
         await self._around.journal.append(
             self.table_id,
             records,
+            epoch=self._epoch,
             closed=convert.table_to_wire(self.state).SerializeToString() if closed else None,
             done=any(isinstance(event, HoldsReleased) for event in told),
+            hands=[hand for record in records if (hand := hands.see(record)) is not None],
         )
         self._around.storing(True)
         self._stored(records)
@@ -275,6 +315,8 @@ class LiveTable:
             self._sequence = records[-1].sequence
             self._time_ms = records[-1].time_ms
             self._done = isinstance(records[-1].event, HoldsReleased)
+        for record in records:
+            self._hands.see(record)
         self.feed.publish(records)
 
     async def _wait(self) -> None:
@@ -330,7 +372,7 @@ class LiveTable:
             asked.settlement = settlement.hand_number
             self._start(self._settle(settlement))
         if asked.keeping is None and not table.state.closed:
-            kept = [plan.hold_ids for plan in table.state.created.seats]
+            kept = [seat.plan.hold_ids for seat in table.state.seats]
             asked.keeping = self._start(self._around.outbox.keep(self.table_id, kept))
         holds = table.holds()
         if holds and not asked.release:
@@ -371,7 +413,7 @@ class LiveTable:
     # What is measured.
 
     def _ms_left(self, seat: int, decision_id: str) -> int:
-        return self._table.ms_left(seat, decision_id, _now_ms())
+        return self._table.ms_left(seat, decision_id, _now_ms())[0]
 
     def _count(self, phase: Phase | None) -> None:
         """Count the table under its phase; None: no more."""

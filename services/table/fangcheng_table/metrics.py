@@ -68,6 +68,11 @@ class TableMetrics:
             "Appends that failed; the table is rebuilt from what was stored.",
             registry=registry,
         )
+        self.superseded = Counter(
+            "fangcheng_table_superseded_total",
+            "Tables that this process let go of, since another one has claimed them.",
+            registry=registry,
+        )
         self.failures = Counter(
             "fangcheng_table_failures_total",
             "Tables that failed by a fault of ours and were rebuilt from the journal.",

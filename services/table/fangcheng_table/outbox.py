@@ -13,7 +13,7 @@ import grpc.aio
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 
-from .convert import payments_from_wire, settle_request
+from .convert_settlement import payments_from_wire, settle_request
 from .events import Payment
 from .metrics import TableMetrics
 from .settlement import Settlement

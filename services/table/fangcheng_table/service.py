@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import grpc.aio
 
+from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1.records_pb2_grpc import add_TableRecordServiceServicer_to_server
 from fangcheng.table.v1.table_pb2_grpc import (
     TableServiceServicer,
     add_TableServiceServicer_to_server,
@@ -16,14 +18,14 @@ from fangcheng.table.v1.table_pb2_grpc import (
 from fangcheng_kit import Kit, Servicer, StartFailed, pages
 from fangcheng_kit.principal import current
 
-from .core import Patience
-from .errors import NotSeated
+from .clocks import Patience
 from .evaluator import Evaluator
 from .feed import Reader, Waiter
 from .live import LiveTable, Surroundings
 from .many import ManySeats
 from .metrics import TableMetrics
 from .outbox import Outbox
+from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
 from .sqlite import Commit, SqliteJournal
 from .store import Filter, JournalError
@@ -84,7 +86,13 @@ class TableServicer(TableServiceServicer):
         table = await self._tables.get(request.table_id)
         seat = table.seat_of(current().id)
         waiter = Waiter(self._settings.heartbeat_seconds)
-        reader = table.attend(seat, request.from_number, request.entropy, waiter.wake)
+        reader = table.attend(
+            seat,
+            request.from_number,
+            request.entropy,
+            waiter.wake,
+            snapshot=request.snapshot,
+        )
         async with aclosing(self._stream(table, reader, waiter, wire.AttendResponse)) as stream:
             async for response in stream:
                 yield response
@@ -112,7 +120,7 @@ class TableServicer(TableServiceServicer):
         """See the contract."""
         table = await self._tables.get(request.table_id)
         waiter = Waiter(self._settings.heartbeat_seconds)
-        reader = table.watch(request.from_number, waiter.wake)
+        reader = table.watch(request.from_number, waiter.wake, snapshot=request.snapshot)
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
                 yield response
@@ -126,16 +134,6 @@ class TableServicer(TableServiceServicer):
         now = request.mode == wire.LEAVE_MODE_NOW
         await table.do(lambda table: table.leave(seat, now=now))
         return wire.LeaveTableResponse(table=self._for_caller(await table.shown()))
-
-    async def GetHandRecord(
-        self, request: wire.GetHandRecordRequest, context: Context
-    ) -> wire.GetHandRecordResponse:
-        """See the contract."""
-        table, caller = await self._tables.get(request.table_id), current()
-        if caller.kind == "player" and table.state.seat_of(caller.id) is None:
-            raise NotSeated(request.table_id)
-        record = await self._tables.record(table, request.hand_number)
-        return wire.GetHandRecordResponse(record=record)
 
     async def _stream(
         self,
@@ -159,7 +157,7 @@ class TableServicer(TableServiceServicer):
         finally:
             table.leave(reader)
 
-    def _for_caller(self, table: wire.Table) -> wire.Table:
+    def _for_caller(self, table: state_pb2.Table) -> state_pb2.Table:
         table.endpoint = self._endpoint
         if current().kind == "player":
             for seat in table.seats:
@@ -204,15 +202,20 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
                 linger_ms=round(settings.linger_seconds * 1_000),
                 resume_ms=round(settings.resume_grace_seconds * 1_000),
             ),
+            most_kept=settings.most_behind_events,
             stopping=kit.draining,
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
-        tables = Tables(around, settings.archived_tables)
+        endpoint = settings.advertised or kit.address
+        tables = Tables(around, settings.archived_tables, endpoint)
         resumed = await tables.resume()
         kit.log.info("tables resumed", tables=resumed)
         try:
-            servicer = TableServicer(tables, settings, settings.advertised or kit.address)
-            yield [Servicer(add_TableServiceServicer_to_server, servicer, SERVICE)]
+            servicer = TableServicer(tables, settings, endpoint)
+            yield [
+                Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
+                Servicer(add_TableRecordServiceServicer_to_server, RecordServicer(tables), RECORDS),
+            ]
         finally:
             await tables.stop()
     finally:

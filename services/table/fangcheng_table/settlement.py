@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fangcheng_rules.round import Round
+from fangcheng_rules.scoring import Dissolved, End
 
 from .events import SeatPlan, TableCreated
 
@@ -43,12 +45,26 @@ class Settlement:
     postings: tuple[Posting, ...]
     fees: tuple[DueFee, ...] = ()
     hold_only: bool = False
+    minimums: tuple[tuple[str, str, int], ...] = ()
+    """Currency, book and what a seat must have left to go on."""
 
 
-def settlement_of(created: TableCreated, hand: Round, *, charged: bool) -> Settlement:
+def is_owed(created: TableCreated, end: End, *, charged: bool) -> bool:
+    """Whether a hand that ended so is settled with the wallet; `charged` as below.
+
+    Nothing of a dissolved hand is paid (rules/README, Leaving), and no fee with it.
+    """
+    is_paid = not isinstance(end, Dissolved)
+    return is_paid and bool(created.stakes or (created.fees and not charged))
+
+
+def settlement_of(
+    created: TableCreated, plans: Sequence[SeatPlan], hand: Round, *, charged: bool
+) -> Settlement:
     """The settlement of an ended hand: its transfers in units, times what each stake is worth.
 
-    `charged`: a hand before it was settled, and the table's fees with it.
+    `plans`: who sat at the seats. `charged`: a hand before it was settled, and the table's fees
+    with it.
     """
     units: dict[tuple[int | None, int | None, str], int] = {}
     for transfer in hand.score.transfers if hand.score is not None else ():
@@ -59,7 +75,7 @@ def settlement_of(created: TableCreated, hand: Round, *, charged: bool) -> Settl
     return Settlement(
         key=f"{created.table_id}/{hand.hand_number}",
         hand_number=hand.hand_number,
-        parties=tuple((seat, created.seats[seat]) for seat in order),
+        parties=tuple((seat, plans[seat]) for seat in order),
         postings=tuple(
             Posting(stake.currency, stake.book, source, target, amount * stake.per_unit, reason)
             for stake in created.stakes
@@ -71,4 +87,7 @@ def settlement_of(created: TableCreated, hand: Round, *, charged: bool) -> Settl
             for seat in (order if fee.seat is None else (fee.seat,))
         ),
         hold_only=created.hold_only,
+        minimums=tuple(
+            (stake.currency, stake.book, stake.minimum) for stake in created.stakes if stake.minimum
+        ),
     )

@@ -33,7 +33,8 @@ def settled_of(records: Sequence[Record]) -> Iterator[SettledHand]:
     state = TableState.opened(first)
     for record in records[1:]:
         if isinstance(record.event, HandSettled) and state.hand is not None:
-            settlement = settlement_of(first, state.hand, charged=state.charged)
+            plans = tuple(seat.plan for seat in state.seats)
+            settlement = settlement_of(first, plans, state.hand, charged=state.charged)
             yield SettledHand(first, settlement, record.event, record.time_ms)
         state.follow(record.event)
 

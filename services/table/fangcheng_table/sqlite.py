@@ -8,53 +8,39 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .codec import StoredEvent, decode, encode
-from .store import Filter, Found, JournalError, NewTable, Record, SequenceConflict
+from . import sqlite_leases as leases
+from . import sqlite_reads as reads
+from .codec import encode
+from .sqlite_schema import connect, prepare
+from .store import (
+    Census,
+    Claim,
+    Filter,
+    Found,
+    FoundAction,
+    FoundHand,
+    HandEntry,
+    HandFilter,
+    JournalError,
+    NewTable,
+    Opening,
+    OperatorAction,
+    Owner,
+    Record,
+    SequenceConflict,
+    Superseded,
+)
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
 MOST_TOGETHER = 512
 """Appends in one transaction at most."""
-
-_SCHEMA = """
-CREATE TABLE tables (
-    place INTEGER PRIMARY KEY AUTOINCREMENT,
-    table_id TEXT NOT NULL UNIQUE,
-    request_id TEXT NOT NULL UNIQUE,
-    request TEXT NOT NULL,
-    rule_set TEXT NOT NULL,
-    player_ids TEXT NOT NULL,
-    labels TEXT NOT NULL,
-    closed INTEGER NOT NULL DEFAULT 0,
-    done INTEGER NOT NULL DEFAULT 0,
-    summary BLOB
-) STRICT;
-CREATE INDEX tables_open ON tables (place) WHERE closed = 0;
-CREATE INDEX tables_unfinished ON tables (place) WHERE done = 0;
-CREATE TABLE players (
-    player_id TEXT NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (player_id, place)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE labels (
-    key TEXT NOT NULL, value TEXT NOT NULL, place INTEGER NOT NULL, PRIMARY KEY (key, value, place)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE events (
-    place INTEGER NOT NULL,
-    sequence INTEGER NOT NULL,
-    time_ms INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    body TEXT NOT NULL,
-    PRIMARY KEY (place, sequence)
-) STRICT, WITHOUT ROWID;
-"""
 
 
 @dataclass(slots=True)
@@ -83,7 +69,7 @@ class SqliteJournal:
         self._on_commit = on_commit or (lambda commit: None)
         self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         path.parent.mkdir(parents=True, exist_ok=True)
-        _prepare(path)
+        prepare(path)
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="journal-read")
@@ -93,24 +79,26 @@ class SqliteJournal:
 
     # Writing.
 
-    async def create(self, table: NewTable, records: Sequence[Record]) -> NewTable:
+    async def create(self, table: NewTable, records: Sequence[Record], owner_id: str) -> NewTable:
         """See `store.Journal`."""
         rows = _rows(records)
 
         def do(db: sqlite3.Connection) -> NewTable:
-            before = _by_request(db, table.request_id)
+            before = reads.by_request(db, table.request_id)
             if before is not None:
                 return before
             place = db.execute(
-                "INSERT INTO tables (table_id, request_id, request, rule_set, player_ids, labels)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO tables (table_id, request_id, request, rule_set, revision, player_ids,"
+                " labels, owner_id, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
                 (
                     table.table_id,
                     table.request_id,
                     table.request,
                     table.rule_set,
+                    table.revision,
                     json.dumps(table.player_ids),
                     json.dumps(dict(table.labels)),
+                    owner_id,
                 ),
             ).lastrowid
             db.executemany(
@@ -130,21 +118,27 @@ class SqliteJournal:
         table_id: str,
         records: Sequence[Record],
         *,
+        epoch: int,
         closed: bytes | None = None,
         done: bool = False,
+        hands: Sequence[HandEntry] = (),
+        actions: Sequence[OperatorAction] = (),
+        seated: Sequence[str] = (),
     ) -> None:
         """See `store.Journal`."""
         rows = _rows(records)
 
         def do(db: sqlite3.Connection) -> None:
             found = db.execute(
-                "SELECT place, (SELECT max(sequence) FROM events WHERE place = t.place)"
+                "SELECT place, epoch, (SELECT max(sequence) FROM events WHERE place = t.place)"
                 " FROM tables t WHERE table_id = ?",
                 (table_id,),
             ).fetchone()
             if found is None:
                 raise JournalError(f"there is no table {table_id}")
-            place, last = found
+            place, newest, last = found
+            if epoch != newest:
+                raise Superseded(f"{table_id} is owned under epoch {newest}, not {epoch}")
             if rows and rows[0][0] != (last or 0) + 1:
                 raise SequenceConflict(f"{table_id}: {rows[0][0]} does not follow {last}")
             db.executemany(_INSERT, [(place, *row) for row in rows])
@@ -153,9 +147,76 @@ class SqliteJournal:
                     "UPDATE tables SET closed = 1, summary = ? WHERE place = ?", (closed, place)
                 )
             if done:
-                db.execute("UPDATE tables SET done = 1 WHERE place = ?", (place,))
+                db.execute("UPDATE tables SET done = 1, owner_id = '' WHERE place = ?", (place,))
+                db.execute("DELETE FROM openings WHERE place = ?", (place,))
+            db.executemany(
+                "INSERT OR IGNORE INTO players VALUES (?, ?)", [(p, place) for p in seated]
+            )
+            for hand in hands:
+                _add_hand(db, place, hand)
+            for action in actions:
+                _add_action(db, place, action)
 
         await self._write(do)
+
+    async def save_opening(self, table_id: str, opening: Opening) -> None:
+        """See `store.Journal`."""
+        await self._write(
+            lambda db: db.execute(
+                "INSERT INTO openings SELECT place, ?, ? FROM tables"
+                " WHERE table_id = ? AND done = 0"
+                " ON CONFLICT (place) DO UPDATE SET sequence = excluded.sequence,"
+                " state = excluded.state WHERE excluded.sequence > sequence",
+                (opening.sequence, opening.state, table_id),
+            )
+        )
+
+    # Leases.
+
+    async def join(self, owner: Owner, lease_ms: int) -> None:
+        """See `store.Journal`."""
+        await self._write(lambda db: leases.join(db, owner, _now_ms() + lease_ms))
+
+    async def renew(self, owner_id: str, lease_ms: int) -> bool:
+        """See `store.Journal`."""
+
+        def do(db: sqlite3.Connection) -> bool:
+            now_ms = _now_ms()
+            return leases.renew(db, owner_id, now_ms, now_ms + lease_ms)
+
+        return await self._write(do)
+
+    async def leave(self, owner_id: str) -> None:
+        """See `store.Journal`."""
+        await self._write(lambda db: leases.leave(db, owner_id))
+
+    async def claim(
+        self, owner_id: str, plays: Collection[tuple[str, int]], limit: int, table_id: str = ""
+    ) -> list[Claim]:
+        """See `store.Journal`."""
+        return await self._write(
+            lambda db: leases.claim(db, owner_id, plays, limit, table_id, _now_ms())
+        )
+
+    async def give_up(self, table_id: str, epoch: int) -> None:
+        """See `store.Journal`."""
+        await self._write(lambda db: leases.give_up(db, table_id, epoch))
+
+    async def held(self, owner_id: str) -> list[Claim]:
+        """See `store.Journal`."""
+        return await self._read(lambda db: leases.held(db, owner_id))
+
+    async def owner_of(self, table_id: str) -> Owner | None:
+        """See `store.Journal`."""
+        return await self._read(lambda db: leases.owner_of(db, table_id, _now_ms()))
+
+    async def owners(self) -> list[Owner]:
+        """See `store.Journal`."""
+        return await self._read(lambda db: leases.owners(db, _now_ms()))
+
+    async def census(self) -> Census:
+        """See `store.Journal`."""
+        return await self._read(lambda db: leases.census(db, _now_ms()))
 
     async def check(self) -> None:
         """See `store.Journal`."""
@@ -178,7 +239,7 @@ class SqliteJournal:
         return await outcome
 
     def _write_forever(self) -> None:
-        db = _connect(self._path)
+        db = connect(self._path)
         try:
             while (first := self._work.get()) is not None:
                 batch, last = [first], False
@@ -225,57 +286,37 @@ class SqliteJournal:
 
     # Reading.
 
-    async def read(self, table_id: str) -> list[Record]:
+    async def read(self, table_id: str, after: int = 0, upto: int | None = None) -> list[Record]:
         """See `store.Journal`."""
-
-        def do(db: sqlite3.Connection) -> list[Record]:
-            rows = db.execute(
-                "SELECT sequence, time_ms, kind, version, body FROM events WHERE place ="
-                " (SELECT place FROM tables WHERE table_id = ?) ORDER BY sequence",
-                (table_id,),
-            )
-            return [Record(row[0], row[1], decode(StoredEvent(*row[2:]))) for row in rows]
-
-        return await self._run(do)
+        return await self._read(lambda db: reads.events(db, table_id, after, upto))
 
     async def by_request(self, request_id: str) -> NewTable | None:
         """See `store.Journal`."""
-        return await self._run(lambda db: _by_request(db, request_id))
-
-    async def unfinished(self) -> list[str]:
-        """See `store.Journal`."""
-        rows = await self._read("SELECT table_id FROM tables WHERE done = 0 ORDER BY place", ())
-        return [row[0] for row in rows]
+        return await self._read(lambda db: reads.by_request(db, request_id))
 
     async def find(self, wanted: Filter, before: int | None, limit: int) -> list[Found]:
         """See `store.Journal`."""
-        where = ["TRUE"]
-        values: list[Any] = []
-        if before is not None:
-            where.append("place < ?")
-            values.append(before)
-        if not wanted.include_closed:
-            where.append("closed = 0")
-        if wanted.rule_set:
-            where.append("rule_set = ?")
-            values.append(wanted.rule_set)
-        if wanted.player_id:
-            where.append("place IN (SELECT place FROM players WHERE player_id = ?)")
-            values.append(wanted.player_id)
-        for key, value in (wanted.labels or {}).items():
-            where.append("place IN (SELECT place FROM labels WHERE key = ? AND value = ?)")
-            values += (key, value)
-        query = (
-            "SELECT place, table_id, summary FROM tables WHERE "  # noqa: S608 (words of our own)
-            + " AND ".join(where)
-            + " ORDER BY place DESC LIMIT ?"
-        )
-        return [Found(*row) for row in await self._read(query, (*values, limit))]
+        return await self._read(lambda db: reads.find(db, wanted, before, limit))
 
-    async def _read(self, query: str, values: Sequence[Any]) -> list[Any]:
-        return await self._run(lambda db: db.execute(query, values).fetchall())
+    async def hands(self, wanted: HandFilter, before: int | None, limit: int) -> list[FoundHand]:
+        """See `store.Journal`."""
+        return await self._read(lambda db: reads.hands(db, wanted, before, limit))
 
-    async def _run(self, do: Callable[[sqlite3.Connection], T]) -> T:
+    async def finished(self, after: int, limit: int) -> list[FoundHand]:
+        """See `store.Journal`."""
+        return await self._read(lambda db: reads.finished(db, after, limit))
+
+    async def operator_actions(
+        self, table_id: str, before: int | None, limit: int
+    ) -> list[FoundAction]:
+        """See `store.Journal`."""
+        return await self._read(lambda db: reads.operator_actions(db, table_id, before, limit))
+
+    async def opening(self, table_id: str) -> Opening | None:
+        """See `store.Journal`."""
+        return await self._read(lambda db: reads.opening(db, table_id))
+
+    async def _read(self, do: Callable[[sqlite3.Connection], T]) -> T:
         if self._closed:
             raise JournalError("the journal is closed")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._with, do)
@@ -283,7 +324,7 @@ class SqliteJournal:
     def _with(self, do: Callable[[sqlite3.Connection], T]) -> T:
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
         if db is None:
-            db = self._local.db = _connect(self._path)
+            db = self._local.db = connect(self._path)
             self._connections.append(db)
         try:
             return do(db)
@@ -302,24 +343,51 @@ class SqliteJournal:
             db.close()
 
 
-_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
+def _now_ms() -> int:
+    """By which leases run out: a file's processes are all on one host."""
+    return time.time_ns() // 1_000_000
 
 
-def _rows(records: Sequence[Record]) -> list[tuple[int, int, str, int, str]]:
-    return [(record.sequence, record.time_ms, *encode(record.event)) for record in records]
+_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?)"
 
 
-def _by_request(db: sqlite3.Connection, request_id: str) -> NewTable | None:
-    row = db.execute(
-        "SELECT table_id, request_id, request, rule_set, player_ids, labels FROM tables"
-        " WHERE request_id = ?",
-        (request_id,),
-    ).fetchone()
-    if row is None:
-        return None
-    table_id, request_id, request, rule_set, player_ids, labels = row
-    return NewTable(
-        table_id, request_id, request, rule_set, tuple(json.loads(player_ids)), json.loads(labels)
+def _rows(records: Sequence[Record]) -> list[tuple[int, int, bytes]]:
+    return [(record.sequence, record.time_ms, encode(record.event)) for record in records]
+
+
+def _add_hand(db: sqlite3.Connection, table_place: int, hand: HandEntry) -> None:
+    place = db.execute(
+        "INSERT INTO hands (table_place, hand_number, player_ids, ended_ms, ending, first_sequence,"
+        " last_sequence) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            table_place,
+            hand.hand_number,
+            json.dumps(hand.player_ids),
+            hand.ended_ms,
+            hand.ending,
+            hand.first_sequence,
+            hand.last_sequence,
+        ),
+    ).lastrowid
+    db.executemany(
+        "INSERT INTO hand_players VALUES (?, ?)", [(player, place) for player in hand.player_ids]
+    )
+
+
+def _add_action(db: sqlite3.Connection, table_place: int, action: OperatorAction) -> None:
+    db.execute(
+        "INSERT INTO operator_actions (action_id, table_place, time_ms, operator, verb, reason,"
+        " case_id, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            action.action_id,
+            table_place,
+            action.time_ms,
+            action.operator,
+            action.verb,
+            action.reason,
+            action.case_id,
+            action.detail,
+        ),
     )
 
 
@@ -339,24 +407,3 @@ def _as_journal_error(error: Exception) -> JournalError:
     if isinstance(error, sqlite3.IntegrityError):
         return SequenceConflict(str(error))
     return JournalError(f"{type(error).__name__}: {error}")
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    return db
-
-
-def _prepare(path: Path) -> None:
-    try:
-        with closing(_connect(path)) as db:
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                db.executescript(
-                    f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;"
-                )
-            elif version != SCHEMA_VERSION:
-                raise JournalError(f"{path} has schema version {version}, not {SCHEMA_VERSION}")
-    except sqlite3.Error as error:
-        raise JournalError(f"{path}: {error}") from error

@@ -3,12 +3,17 @@
 Every table has one sequence of events, numbered 1, 2, 3, … without a gap. What `create` and
 `append` have returned for is on disk and survives the process; what failed has left nothing. An
 event is stored once and never changed.
+
+One process at a time plays a table: its owner. An owner has a lease, which it renews for all its
+tables at once; when it has run out, others may claim them. Each claim of a table raises its epoch,
+and an append under an older one is refused (`Superseded`): so an owner that was only thought dead
+can do no harm when it wakes up. Leases are measured by one clock, the database's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from .events import Event
@@ -34,6 +39,7 @@ class NewTable:
     request: str
     """What the caller of CreateTable sent, in a canonical form."""
     rule_set: str
+    revision: int
     player_ids: tuple[str, ...]
     labels: Mapping[str, str]
 
@@ -59,6 +65,112 @@ class Found:
     """Kept when it closed; None while it is open."""
 
 
+@dataclass(frozen=True, slots=True)
+class HandEntry:
+    """A finished hand in the index; written with the append that finishes it."""
+
+    table_id: str
+    hand_number: int
+    rule_set: str
+    """Its table's."""
+    player_ids: tuple[str, ...]
+    """Who sat at the seats when it ended."""
+    labels: Mapping[str, str]
+    """Its table's."""
+    ended_ms: int
+    """Milliseconds since 1970."""
+    ending: str
+    """`win`, `draw`, `escape`, …"""
+    first_sequence: int
+    last_sequence: int
+    """From its `HandOpened` to the event that finished it, both included."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandFilter:
+    """Which finished hands `hands` is after; what is left empty does not matter."""
+
+    table_id: str = ""
+    player_id: str = ""
+    rule_set: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    since_ms: int = 0
+    """Ended then or later."""
+    until_ms: int = 0
+    """Ended before; 0: whenever."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHand:
+    """A finished hand that was found."""
+
+    place: int
+    """Where it stands in the order in which hands were finished; counts up, with gaps."""
+    entry: HandEntry
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAction:
+    """What an operator has done at a table; written with the append of its event, never changed."""
+
+    action_id: str
+    """Of this action alone."""
+    table_id: str
+    time_ms: int
+    operator: str
+    """Who called: the subject of the call's credentials."""
+    verb: str
+    reason: str
+    case_id: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAction:
+    """An operator's action that was found."""
+
+    place: int
+    """Counts up, with gaps."""
+    action: OperatorAction
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The state of a table as a hand was about to begin, so that it resumes from there."""
+
+    sequence: int
+    """Of the last event that is in the state."""
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process that plays tables."""
+
+    owner_id: str
+    """Of this one start of a process."""
+    endpoint: str
+    """`host:port` where it takes calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A table that an owner plays from now on."""
+
+    table_id: str
+    epoch: int
+    """Counts the owners that the table has had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How the tables that are not done are spread."""
+
+    owners: Mapping[str, int]
+    """Tables of each owner whose lease has not run out, by its id."""
+    unowned: int
+
+
 class JournalError(Exception):
     """The journal did not take it; nothing was stored, unless it says so."""
 
@@ -69,11 +181,15 @@ class SequenceConflict(JournalError):
     """
 
 
-class Journal(Protocol):
-    """Stores the events of tables."""
+class Superseded(JournalError):
+    """The table has another owner now: nothing more may be stored under this epoch."""
 
-    async def create(self, table: NewTable, records: Sequence[Record]) -> NewTable:
-        """Make a table with its first events.
+
+class Journal(Protocol):
+    """Stores the events of tables, and who plays them."""
+
+    async def create(self, table: NewTable, records: Sequence[Record], owner_id: str) -> NewTable:
+        """Make a table with its first events; `owner_id` owns it, under epoch 1.
 
         Answers the table that has this request id: `table` itself, or the one that was there
         before, and then nothing is stored.
@@ -84,27 +200,97 @@ class Journal(Protocol):
         table_id: str,
         records: Sequence[Record],
         *,
+        epoch: int,
         closed: bytes | None = None,
         done: bool = False,
+        hands: Sequence[HandEntry] = (),
+        actions: Sequence[OperatorAction] = (),
+        seated: Sequence[str] = (),
     ) -> None:
-        """Add events to a table, all or none.
+        """Add events to a table, and what goes with them, all or none.
 
-        The first record's sequence follows the table's last one, or this is a `SequenceConflict`.
-        `closed`: the table has closed; its summary for `find`. `done`: nothing is left to do for
-        it, it need not be loaded at the next start.
+        `epoch`: under which the caller owns the table, or this is `Superseded`. The first record's
+        sequence follows the table's last one, or this is a `SequenceConflict`; so it is for a hand
+        or an action that is there already. `closed`: the table has closed; its summary for `find`.
+        `done`: nothing is left to do for it, it need not be played at the next start. `hands`:
+        those that were finished, in their order. `actions`: those of operators. `seated`: players
+        who have taken a seat, for `find` to find the table by; those who had one stay findable.
         """
 
-    async def read(self, table_id: str) -> list[Record]:
-        """All events of a table in their order; empty for an unknown table."""
+    async def read(self, table_id: str, after: int = 0, upto: int | None = None) -> list[Record]:
+        """A table's events in their order, those with a sequence above `after` and, where it is
+        given, of at most `upto`; empty for an unknown table.
+        """
 
     async def by_request(self, request_id: str) -> NewTable | None:
         """The table that was made by a request."""
 
-    async def unfinished(self) -> list[str]:
-        """Ids of the tables that are not done, oldest first."""
-
     async def find(self, wanted: Filter, before: int | None, limit: int) -> list[Found]:
         """Tables, newest first, `limit` at most, only those with a place below `before`."""
+
+    async def hands(self, wanted: HandFilter, before: int | None, limit: int) -> list[FoundHand]:
+        """Finished hands, newest first, `limit` at most, only those with a place below `before`."""
+
+    async def finished(self, after: int, limit: int) -> list[FoundHand]:
+        """Finished hands with a place above `after`, oldest first, `limit` at most.
+
+        No hand ever appears at or below a place that was handed out: who goes on after the last
+        one has seen all.
+        """
+
+    async def operator_actions(
+        self, table_id: str, before: int | None, limit: int
+    ) -> list[FoundAction]:
+        """Operators' actions at a table (all tables: empty), newest first, `limit` at most, only
+        those with a place below `before`.
+        """
+
+    async def save_opening(self, table_id: str, opening: Opening) -> None:
+        """Keep an opening in place of an older one; it may be lost, the journal has everything."""
+
+    async def opening(self, table_id: str) -> Opening | None:
+        """The newest opening of a table."""
+
+    # Who plays which table.
+
+    async def join(self, owner: Owner, lease_ms: int) -> None:
+        """Take part, with a lease of this length from now on.
+
+        Where only one process can use the journal, all owners before it are dead.
+        """
+
+    async def renew(self, owner_id: str, lease_ms: int) -> bool:
+        """Let the owner's lease begin anew; whether it had not run out, so that all is as it was.
+
+        If it had, some of its tables may be others' now: see `held`.
+        """
+
+    async def leave(self, owner_id: str) -> None:
+        """End an owner's lease; nobody owns its tables."""
+
+    async def claim(
+        self, owner_id: str, plays: Collection[tuple[str, int]], limit: int, table_id: str = ""
+    ) -> list[Claim]:
+        """Take tables over that are not done and that nobody owns, the oldest first.
+
+        `plays`: the rule sets and revisions that the owner can play; others it is not given.
+        `table_id`: only this one.
+        """
+
+    async def give_up(self, table_id: str, epoch: int) -> None:
+        """Own a table no more; nothing, where another owner has it by now."""
+
+    async def held(self, owner_id: str) -> list[Claim]:
+        """The tables that an owner owns and that are not done, oldest first."""
+
+    async def owner_of(self, table_id: str) -> Owner | None:
+        """Who owns a table under a lease that has not run out."""
+
+    async def owners(self) -> list[Owner]:
+        """All whose lease has not run out."""
+
+    async def census(self) -> Census:
+        """How the tables are spread now."""
 
     async def check(self) -> None:
         """Write something, without effect; raises `JournalError` where nothing can be written."""

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from fangcheng.table.v1 import records_pb2, state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit import pages
 from fangcheng_kit.errors import FailedPrecondition, InvalidArgument, NotFound
@@ -15,13 +16,13 @@ from fangcheng_kit.ids import new_id
 from fangcheng_rules import errors as rules_errors
 from fangcheng_rules import events as play
 from fangcheng_rules.errors import RulesError
-from fangcheng_rules.rulesets import rule_set
+from fangcheng_rules.rulesets import known, rule_set
 from fangcheng_rules.tiles import code
 from fangcheng_rules.wall import SECRET_BYTES
 
 from . import convert
 from .codec import UnknownEvent
-from .core import chain_of
+from .dealing import chain_of
 from .errors import (
     DuplicatePlayer,
     HandNotFinished,
@@ -32,16 +33,21 @@ from .errors import (
 )
 from .events import HandOpened, HandSettled, TableCreated
 from .live import LiveTable, Surroundings
-from .store import Filter, Found, JournalError, NewTable, Record
+from .store import Filter, Found, JournalError, NewTable, Owner, Record
 from .views import Projector
+
+LEASE_MS = 3_000
+MOST_TABLES = 100_000
+"""Claimed at once at most."""
 
 
 class Tables:
     """The tables."""
 
-    def __init__(self, around: Surroundings, most_archived: int) -> None:
-        """`most_archived`: closed tables that are kept in memory."""
+    def __init__(self, around: Surroundings, most_archived: int, endpoint: str) -> None:
+        """`most_archived`: closed tables that are kept in memory. `endpoint`: of this process."""
         self._around = around
+        self._owner = Owner(new_id(), endpoint)
         self._most_archived = most_archived
         self._live: dict[str, LiveTable] = {}
         self._archive: OrderedDict[str, LiveTable] = OrderedDict()
@@ -50,18 +56,24 @@ class Tables:
     async def resume(self) -> int:
         """Go on with every table that is not done; how many there are.
 
-        One that cannot be read, since its rule set is here in another revision only, is left as it
+        One that cannot be read, or whose rule set is here in another revision only, is left as it
         is; somebody must look.
         """
-        for table_id in await self._around.journal.unfinished():
+        journal, plays = self._around.journal, [(rules.id, rules.revision) for rules in known()]
+        await journal.join(self._owner, LEASE_MS)
+        for claim in await journal.claim(self._owner.owner_id, plays, MOST_TABLES):
             try:
-                records = await self._around.journal.read(table_id)
-                self._play(LiveTable(records, self._around))
+                records = await journal.read(claim.table_id)
+                self._play(LiveTable(records, self._around, claim.epoch))
             except (UnknownEvent, RulesError) as error:
                 self._around.metrics.failures.inc()
                 self._around.log.error(
-                    "a table cannot be resumed", table_id=table_id, problem=str(error)
+                    "a table cannot be resumed", table_id=claim.table_id, problem=str(error)
                 )
+        left = (await journal.census()).unowned
+        if left:
+            self._around.metrics.failures.inc(left)
+            self._around.log.error("tables of rule sets that are not here", tables=left)
         return len(self._live)
 
     async def stop(self) -> None:
@@ -70,6 +82,10 @@ class Tables:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            await self._around.journal.leave(self._owner.owner_id)
+        except JournalError as error:  # then the lease runs out by itself
+            self._around.log.warning("the lease could not be given back", problem=str(error))
 
     async def create(self, request: wire.CreateTableRequest) -> tuple[LiveTable, bool]:
         """Make a table, or find the one that this request has made; whether it was found."""
@@ -86,12 +102,13 @@ class Tables:
             request_id=request.request_id,
             request=body,
             rule_set=created.rule_set,
+            revision=created.revision,
             player_ids=tuple(plan.player_id for plan in created.seats),
             labels=created.labels,
         )
         records = [Record(1, created.created_ms, created)]
         try:
-            made = await journal.create(wanted, records)
+            made = await journal.create(wanted, records, self._owner.owner_id)
         except JournalError as error:
             self._around.log.error("the journal did not store", problem=str(error))
             raise JournalUnavailable from error
@@ -105,7 +122,7 @@ class Tables:
         )
         # Somebody who lists tables may have come across it already.
         found = self._live.get(made.table_id)
-        return found or self._play(LiveTable(records, self._around)), False
+        return found or self._play(LiveTable(records, self._around, 1)), False
 
     async def get(self, table_id: str) -> LiveTable:
         """A table by its id, from memory or from the journal; raises `UnknownTable`."""
@@ -117,14 +134,16 @@ class Tables:
         records = await self._around.journal.read(table_id)
         if not records:
             raise UnknownTable(table_id)
-        table = LiveTable(records, self._around)
+        table = LiveTable(records, self._around, 1)
         if not table.done:
             # Made this very moment, or read before it was.
             return self._live.get(table_id) or self._play(table)
         self._put_away(table)
         return table
 
-    async def find(self, wanted: Filter, size: int, token: str) -> tuple[list[wire.Table], str]:
+    async def find(
+        self, wanted: Filter, size: int, token: str
+    ) -> tuple[list[state_pb2.Table], str]:
         """A page of tables, newest first, and the token of the next one."""
         filters = [
             wanted.include_closed,
@@ -141,16 +160,16 @@ class Tables:
         shown = [await self._shown(one) for one in found]
         return [table for table in shown if table is not None], next_token
 
-    async def _shown(self, found: Found) -> wire.Table | None:
+    async def _shown(self, found: Found) -> state_pb2.Table | None:
         """A table of a list; None for one that cannot be read (`resume` has told of it)."""
         if found.summary is not None:
-            return wire.Table.FromString(found.summary)
+            return state_pb2.Table.FromString(found.summary)
         try:
             return await (await self.get(found.table_id)).shown()
         except (UnknownEvent, RulesError):
             return None
 
-    async def record(self, table: LiveTable, hand_number: int) -> wire.HandRecord:
+    async def record(self, table: LiveTable, hand_number: int) -> records_pb2.HandRecord:
         """Everything about a finished hand; raises `UnknownHand` or `HandNotFinished`."""
         newest, in_play = await table.do(
             lambda table: (table.state.hand_number, table.state.in_play is not None)
@@ -177,7 +196,8 @@ class Tables:
             self._around.log.error("a table failed", table_id=table.table_id, exc_info=error)
             return
         del self._live[table.table_id]
-        self._put_away(table)
+        if not table.moved:
+            self._put_away(table)
 
     def _put_away(self, table: LiveTable) -> None:
         self._archive[table.table_id] = table
@@ -230,8 +250,10 @@ def _unlike(given: Mapping[str, tuple[str, ...]], what: str) -> None:
             seen.add(word)
 
 
-def _hand_record(records: list[Record], created: TableCreated, hand_number: int) -> wire.HandRecord:
-    message = wire.HandRecord(
+def _hand_record(
+    records: list[Record], created: TableCreated, hand_number: int
+) -> records_pb2.HandRecord:
+    message = records_pb2.HandRecord(
         table_id=created.table_id,
         hand_number=hand_number,
         rules=convert.choice_to_wire(created.rule_set, created.revision, created.options),

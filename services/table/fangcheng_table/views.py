@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1 import events_pb2
 from fangcheng_rules import events as play
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.ruleset import RuleSet
@@ -21,7 +21,7 @@ from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import FinishedHand, SeatEnd
 from fangcheng_rules.tiles import DRAGONS, code
 
-from . import convert
+from . import convert, convert_play, convert_settlement
 from .events import (
     ConnectionChanged,
     Event,
@@ -33,6 +33,7 @@ from .events import (
     TableCreated,
 )
 from .ids import prompt_id, trustee_id
+from .state import TableState
 from .store import Record
 
 SEATS = (0, 1, 2, 3)
@@ -42,7 +43,7 @@ RECORD = 5
 
 PROMPT_KINDS = {"piao": "before_deal", "turn": "turn", "claim": "claim", "dealt_out": "dealt_out"}
 
-Sight = tuple[tuple[int, ...], wire.TableEvent]
+Sight = tuple[tuple[int, ...], events_pb2.TableEvent]
 """Some viewers, and the event that all of them see."""
 
 
@@ -80,6 +81,15 @@ class Projector:
         self._trustee_times = [0, 0, 0, 0]
         self._standings = [0, 0, 0, 0]
 
+    @classmethod
+    def between_hands(cls, state: TableState) -> Projector:
+        """One that has seen everything up to a state between two hands."""
+        projector = cls()
+        projector._rules = rule_set(state.created.rule_set, state.created.revision)
+        projector._trustee_times = [seat.trustee_times for seat in state.seats]
+        projector._standings = [seat.standing for seat in state.seats]
+        return projector
+
     def see(self, record: Record) -> Iterator[Sight]:
         """What viewers see of the next event of the journal; nobody twice."""
         show = _SHOW.get(type(record.event))
@@ -92,14 +102,14 @@ class Projector:
     # For all, for one, or different for one than for the others.
 
     def _all(self, **kind: Any) -> Iterator[Sight]:
-        yield self._everybody, wire.TableEvent(**kind)
+        yield self._everybody, events_pb2.TableEvent(**kind)
 
     def _one(self, seat: int, **kind: Any) -> Iterator[Sight]:
         if not self._record:
-            yield (seat,), wire.TableEvent(**kind)
+            yield (seat,), events_pb2.TableEvent(**kind)
 
     def _split(
-        self, seat: int, own: wire.TableEvent, others: Callable[[], wire.TableEvent]
+        self, seat: int, own: events_pb2.TableEvent, others: Callable[[], events_pb2.TableEvent]
     ) -> Iterator[Sight]:
         if self._record:
             yield (RECORD,), own
@@ -115,32 +125,34 @@ class Projector:
         if self._record:
             return
         for seat in SEATS:
-            opened = wire.TableOpened(table=table, seat=seat)
-            yield (seat,), wire.TableEvent(table_opened=opened)
-        yield (SPECTATORS,), wire.TableEvent(table_opened=wire.TableOpened(table=table))
+            opened = events_pb2.TableOpened(table=table, seat=seat)
+            yield (seat,), events_pb2.TableEvent(table_opened=opened)
+        yield (SPECTATORS,), events_pb2.TableEvent(table_opened=events_pb2.TableOpened(table=table))
 
     def _connection(self, event: ConnectionChanged) -> Iterator[Sight]:
         return self._all(
-            connection_changed=wire.ConnectionChanged(seat=event.seat, connected=event.connected)
+            connection_changed=events_pb2.ConnectionChanged(
+                seat=event.seat, connected=event.connected
+            )
         )
 
     def _leave(self, event: LeaveAnnounced) -> Iterator[Sight]:
         # Who leaves now is told of by what follows: while a claim to win is pending, nothing is.
         if event.now:
             return iter(())
-        return self._all(leave_announced=wire.LeaveAnnounced(seat=event.seat))
+        return self._all(leave_announced=events_pb2.LeaveAnnounced(seat=event.seat))
 
     def _trustee(self, event: play.TrusteeSet) -> Iterator[Sight]:
         self._trustee_times[event.seat] += event.on
-        shown = wire.TrusteeChanged(seat=event.seat, trustee=event.on, why=event.reason)
-        own = wire.TrusteeChanged()
+        shown = events_pb2.TrusteeChanged(seat=event.seat, trustee=event.on, why=event.reason)
+        own = events_pb2.TrusteeChanged()
         own.CopyFrom(shown)
         if event.on and not self._record:
             own.decision_id = trustee_id(self._trustee_times[event.seat])
         return self._split(
             event.seat,
-            wire.TableEvent(trustee_changed=own),
-            lambda: wire.TableEvent(trustee_changed=shown),
+            events_pb2.TableEvent(trustee_changed=own),
+            lambda: events_pb2.TableEvent(trustee_changed=shown),
         )
 
     def _opened(self, event: HandOpened) -> Iterator[Sight]:
@@ -155,7 +167,7 @@ class Projector:
         self._treasure = None
         self._false_wins = []
         return self._all(
-            hand_started=wire.HandStarted(
+            hand_started=events_pb2.HandStarted(
                 hand_number=event.hand_number,
                 dealer=event.dealer,
                 dice=event.dice,
@@ -174,22 +186,22 @@ class Projector:
     def _offered(self, event: Offered) -> Iterator[Sight]:
         return self._one(
             event.seat,
-            prompt=wire.Prompt(
+            prompt=events_pb2.Prompt(
                 decision_id=prompt_id(self._hand.hand_number, event.decision),
                 kind=self._seats[event.seat].asked,
-                actions=[convert.action_to_wire(action) for action in event.actions],
+                actions=[convert_play.action_to_wire(action) for action in event.actions],
             ),
         )
 
     def _closed_prompt(self, seat: int, decision: int, why: str, **more: Any) -> Iterator[Sight]:
         decision_id = prompt_id(self._hand.hand_number, decision)
-        closed = wire.PromptClosed(decision_id=decision_id, why=why, **more)
+        closed = events_pb2.PromptClosed(decision_id=decision_id, why=why, **more)
         return self._one(seat, prompt_closed=closed)
 
     def _answered(self, event: play.Answered) -> Iterator[Sight]:
         if not event.decision:  # the table itself, for a seat that was not asked
             return iter(())
-        action = convert.action_to_wire(event.action)
+        action = convert_play.action_to_wire(event.action)
         return self._closed_prompt(event.seat, event.decision, "answered", action=action)
 
     def _timed_out(self, event: play.TimedOut) -> Iterator[Sight]:
@@ -201,16 +213,18 @@ class Projector:
     def _piao(self, event: play.PiaoShown) -> Iterator[Sight]:
         for seat, units in zip(self._seats, event.units, strict=True):
             seat.piao = units
-        return self._all(piao_shown=wire.PiaoShown(units=event.units))
+        return self._all(piao_shown=events_pb2.PiaoShown(units=event.units))
 
     def _dealt(self, event: play.Dealt) -> Iterator[Sight]:
         self._wall_tiles -= sum(map(len, event.hands))
-        hidden = [wire.SeatTiles(tiles=[0] * len(hand)) for hand in event.hands]
-        shown = [wire.SeatTiles(tiles=[code(tile) for tile in hand]) for hand in event.hands]
+        hidden = [events_pb2.SeatTiles(tiles=[0] * len(hand)) for hand in event.hands]
+        shown = [events_pb2.SeatTiles(tiles=[code(tile) for tile in hand]) for hand in event.hands]
 
-        def dealt(seen: Container[int]) -> wire.TableEvent:
+        def dealt(seen: Container[int]) -> events_pb2.TableEvent:
             hands = [shown[seat] if seat in seen else hidden[seat] for seat in SEATS]
-            return wire.TableEvent(dealt=wire.Dealt(hands=hands, wall_tiles=self._wall_tiles))
+            return events_pb2.TableEvent(
+                dealt=events_pb2.Dealt(hands=hands, wall_tiles=self._wall_tiles)
+            )
 
         if self._record:
             yield (RECORD,), dealt(SEATS)
@@ -221,9 +235,9 @@ class Projector:
     def _drew(self, event: play.Drew) -> Iterator[Sight]:
         self._wall_tiles -= 1
 
-        def drawn(tile: int) -> wire.TableEvent:
-            return wire.TableEvent(
-                drawn=wire.Drawn(
+        def drawn(tile: int) -> events_pb2.TableEvent:
+            return events_pb2.TableEvent(
+                drawn=events_pb2.Drawn(
                     seat=event.seat, tile=tile, origin=event.origin, wall_tiles=self._wall_tiles
                 )
             )
@@ -232,12 +246,12 @@ class Projector:
 
     def _flower(self, event: play.FlowerLaid) -> Iterator[Sight]:
         self._seats[event.seat].flowers.append(event.tile)
-        return self._all(flower_laid=wire.FlowerLaid(seat=event.seat, tile=code(event.tile)))
+        return self._all(flower_laid=events_pb2.FlowerLaid(seat=event.seat, tile=code(event.tile)))
 
     def _turned(self, event: play.TreasureTurned) -> Iterator[Sight]:
         self._treasure = event.tile
         tile = 0 if event.tile is None else code(event.tile)
-        return self._all(treasure_turned=wire.TreasureTurned(index=event.index, tile=tile))
+        return self._all(treasure_turned=events_pb2.TreasureTurned(index=event.index, tile=tile))
 
     def _discarded(self, event: play.Discarded) -> Iterator[Sight]:
         seat = self._seats[event.seat]
@@ -247,7 +261,7 @@ class Projector:
         if event.shown:
             seat.is_shown = True
         return self._all(
-            discarded=wire.Discarded(
+            discarded=events_pb2.Discarded(
                 seat=event.seat,
                 tile=code(event.tile),
                 declared=event.declared,
@@ -257,7 +271,9 @@ class Projector:
 
     def _called(self, event: play.Called) -> Iterator[Sight]:
         self._seats[event.seat].melds.append(event.meld)
-        return self._all(melded=wire.Melded(seat=event.seat, meld=convert.meld_to_wire(event.meld)))
+        return self._all(
+            melded=events_pb2.Melded(seat=event.seat, meld=convert_play.meld_to_wire(event.meld))
+        )
 
     def _kong(self, event: play.KongDeclared) -> Iterator[Sight]:
         seat = self._seats[event.seat]
@@ -270,12 +286,12 @@ class Projector:
         else:
             meld = Meld(event.kind, (event.tile,) * 4)
 
-        def melded(shown: rules_pb2.Meld) -> wire.TableEvent:
-            return wire.TableEvent(
-                melded=wire.Melded(seat=event.seat, meld=shown, declared=event.declared)
+        def melded(shown: rules_pb2.Meld) -> events_pb2.TableEvent:
+            return events_pb2.TableEvent(
+                melded=events_pb2.Melded(seat=event.seat, meld=shown, declared=event.declared)
             )
 
-        own = melded(convert.meld_to_wire(meld))
+        own = melded(convert_play.meld_to_wire(meld))
         if meld.is_open or seat.is_shown:
             return iter([(self._everybody, own)])
         # A concealed kong lies face down: that it was made is seen, not of what.
@@ -290,11 +306,11 @@ class Projector:
         return iter(())
 
     def _robbed(self, event: play.KongRobbed) -> Iterator[Sight]:
-        return self._all(kong_robbed=wire.KongRobbed(seat=event.seat, tile=code(event.tile)))
+        return self._all(kong_robbed=events_pb2.KongRobbed(seat=event.seat, tile=code(event.tile)))
 
     def _false_win(self, event: play.FalseWinCalled) -> Iterator[Sight]:
         self._false_wins.append(event.seat)
-        return self._all(false_win_called=wire.FalseWinCalled(seat=event.seat))
+        return self._all(false_win_called=events_pb2.FalseWinCalled(seat=event.seat))
 
     def _ended(self, event: play.HandEnded) -> Iterator[Sight]:
         if self._rules is None:
@@ -320,10 +336,10 @@ class Projector:
             false_wins=tuple(self._false_wins),
         )
         return self._all(
-            hand_ended=wire.HandEnded(
+            hand_ended=events_pb2.HandEnded(
                 hand_number=self._hand.hand_number,
-                hand=convert.finished_to_wire(finished),
-                score=convert.score_to_wire(event.score, self._rules),
+                hand=convert_play.finished_to_wire(finished),
+                score=convert_play.score_to_wire(event.score, self._rules),
                 net=net,
                 secret=self._hand.secret,
             )
@@ -331,16 +347,18 @@ class Projector:
 
     def _settled(self, event: HandSettled) -> Iterator[Sight]:
         return self._all(
-            hand_settled=wire.HandSettled(
+            hand_settled=events_pb2.HandSettled(
                 hand_number=event.hand_number,
                 key=event.key,
-                payments=[convert.payment_to_wire(payment) for payment in event.payments],
+                payments=[
+                    convert_settlement.payment_to_wire(payment) for payment in event.payments
+                ],
             )
         )
 
     def _closed(self, event: TableClosed) -> Iterator[Sight]:
         return self._all(
-            table_closed=wire.TableClosed(reason=event.reason, standings=self._standings)
+            table_closed=events_pb2.TableClosed(reason=event.reason, standings=self._standings)
         )
 
 

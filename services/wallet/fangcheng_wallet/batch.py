@@ -225,8 +225,7 @@ def _decide(
         )
         if key is not None:
             ledger.operations[verb, key] = Kept(operation.body, operation.answer)
-    for posting in decision.postings:
-        ledger.accounts[posting.account] = Account(posting.balance_after, posting.version)
+    ledger.accounts.update(desk.accounts)
     placed, changed = [], []
     for hold in decision.holds:
         before = ledger.holds.get(hold.hold_id)

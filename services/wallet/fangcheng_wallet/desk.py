@@ -27,6 +27,9 @@ from fangcheng_wallet.ledger import (
 
 DAY_SECONDS = 86_400
 
+_WIDEST = (-LARGEST, LARGEST)
+_BOUNDS = {Kind.HOLD: (0, LARGEST), Kind.RECEIVABLE: (-LARGEST, 0)}
+
 
 class View(Protocol):
     """The ledger as a decision sees it: as it stands before the decision."""
@@ -59,14 +62,19 @@ class Desk:
         self.postings: list[Posting] = []
         self._currencies = currencies
         self._hold_seconds = hold_seconds
-        self._accounts: dict[AccountKey, Account] = {}
+        self.accounts: dict[AccountKey, Account] = {}
+        """Those that were looked at, as they stand after what was posted here."""
 
     def account(self, key: AccountKey) -> Account:
         """How an account stands after what was posted here."""
-        account = self._accounts.get(key)
+        account = self.accounts.get(key)
         if account is None:
-            account = self._accounts[key] = self.view.account(key)
+            account = self.accounts[key] = self.view.account(key)
         return account
+
+    def balance(self, key: AccountKey) -> int:
+        """What is in an account after what was posted here."""
+        return self.account(key)[0]
 
     def bounds(self, key: AccountKey) -> tuple[int, int]:
         """The least and the largest balance of an account."""
@@ -75,6 +83,11 @@ class Desk:
     def spendable(self, key: AccountKey) -> int:
         """How much can be taken out of an account."""
         return self.account(key).balance - self.bounds(key)[0]
+
+    def is_money(self, currency: str, book: str, amount: int) -> bool:
+        """Whether this wallet has such a currency, book and amount."""
+        known = self._currencies.get(currency)
+        return known is not None and known.books == bool(book) and 1 <= amount <= known.most
 
     def check_money(self, currency: str, book: str, amount: int, where: str) -> None:
         """Refuse a currency, a book or an amount that this wallet does not have.
@@ -136,7 +149,7 @@ class Desk:
         least, most = bounds(key, self._currencies)
         if not least <= balance <= most:
             raise BalanceOutOfRange(str(key), least, most, where)
-        self._accounts[key] = Account(balance, version)
+        self.accounts[key] = Account(balance, version)
         posting = Posting(key, version, amount, balance, reason, reference, memo)
         self.postings.append(posting)
         return posting
@@ -156,11 +169,8 @@ def check_unit(
 
 def bounds(key: AccountKey, currencies: Mapping[str, Currency]) -> tuple[int, int]:
     """The least and the largest balance of an account."""
-    if key.kind is Kind.HOLD:
-        return 0, LARGEST
-    if key.kind is Kind.RECEIVABLE:
-        return -LARGEST, 0
-    currency = currencies.get(key.currency)
-    if key.kind is not Kind.PLAYER or currency is None or currency.floor is None:
-        return -LARGEST, LARGEST
-    return currency.floor, LARGEST
+    kind = key.kind
+    if kind is Kind.PLAYER:
+        currency = currencies.get(key.currency)
+        return _WIDEST if currency is None or currency.floor is None else (currency.floor, LARGEST)
+    return _BOUNDS.get(kind, _WIDEST)

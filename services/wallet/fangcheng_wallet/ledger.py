@@ -149,8 +149,7 @@ class HoldState(StrEnum):
     """Its time was over before anybody released it: it was given back by the wallet itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(msgspec.Struct, frozen=True):
     """Money that is set aside for a table."""
 
     hold_id: str
@@ -174,6 +173,11 @@ class Hold:
     def released(self) -> bool:
         """Whether it is over: nothing is set aside any more."""
         return self.state is not HoldState.OPEN
+
+    @property
+    def unit(self) -> tuple[str, str]:
+        """Currency and book."""
+        return self.currency, self.book
 
     @property
     def account(self) -> AccountKey:

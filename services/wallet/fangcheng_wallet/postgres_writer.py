@@ -239,17 +239,18 @@ class Writer:
     async def _learn(self, memory: _Memory, commands: Sequence[Command[Any]]) -> None:
         ledger = memory.ledger
         names = names_of(commands)
-        names.players -= ledger.players.keys()
-        names.holds -= ledger.holds.keys()
-        names.operations -= ledger.operations.keys()
+        # Not with ``-``, which would go through all that is known.
+        names.players = {one for one in names.players if one not in ledger.players}
+        names.holds = {one for one in names.holds if one not in ledger.holds}
         if self._wary:
             self._wary -= 1
+            names.operations = {one for one in names.operations if one not in ledger.operations}
         else:
             names.operations.clear()
         if names.players or names.holds or names.operations:
             async with self._readers.acquire() as db:
                 await _read_names(db, ledger, names)
-        keys = accounts_of(commands, ledger) - ledger.accounts.keys()
+        keys = [key for key in accounts_of(commands, ledger) if key not in ledger.accounts]
         if keys:
             async with self._readers.acquire() as db:
                 await _read_accounts(db, memory, keys)
@@ -265,7 +266,8 @@ class Writer:
         for command, outcome in zip(commands, batch.outcomes, strict=True):
             if isinstance(outcome, Exception):
                 names.add(command)
-        names.operations -= memory.ledger.operations.keys()
+        known = memory.ledger.operations
+        names.operations = {one for one in names.operations if one not in known}
         if not names.operations:
             return False
         kept = Ledger()
@@ -446,7 +448,7 @@ async def _read_names(db: asyncpg.Connection, ledger: Ledger, names: Names) -> N
     # Whoever has a hold may be asked to put more into it.
     players = names.players | owners
     # What is known may be newer than what can be read.
-    players -= ledger.players.keys()
+    players = {one for one in players if one not in ledger.players}
     if players:
         for row in await db.fetch(
             PLAYERS + " WHERE player_id = ANY($1::text::text[])", array(players)

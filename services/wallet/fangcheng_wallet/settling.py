@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from msgspec.structs import replace
 
 from fangcheng_wallet.clearing import HOUSE, Debt, clear
 from fangcheng_wallet.desk import Desk
@@ -15,6 +17,7 @@ from fangcheng_wallet.errors import (
     UnknownHold,
     UnknownParty,
     UnknownSettlement,
+    UnknownWallet,
 )
 from fangcheng_wallet.ledger import (
     LARGEST,
@@ -36,75 +39,86 @@ Unit = tuple[str, str]
 
 
 class _Purses:
-    """What the parties of a settlement have, and the house."""
+    """What the parties of a settlement, and the house, have in one currency and book.
 
-    def __init__(self, desk: Desk, command: Settle, units: Iterable[Unit]) -> None:
+    Lists by party have the house at their end, where the index ``HOUSE`` finds it.
+    """
+
+    def __init__(
+        self, desk: Desk, command: Settle, unit: Unit, holds: Sequence[Sequence[Hold]]
+    ) -> None:
         self._desk = desk
         self._key = command.key
-        self._hold_only = command.hold_only
-        self.holds = _holds_of(desk, command)
-        self._accounts: dict[tuple[int | None, Unit], AccountKey] = {}
-        for unit in units:
-            self._accounts[None, unit] = AccountKey(Kind.HOUSE, "", *unit)
-            for number, party in enumerate(command.parties):
-                key = AccountKey(Kind.PLAYER, party.player_id, *unit)
-                self._accounts[number, unit] = key
+        self._unit = unit
+        self._limited = desk.has_floor(unit[0])
+        self._hold_only = command.hold_only and self._limited
+        self._accounts = [
+            *(AccountKey(Kind.PLAYER, party.player_id, *unit) for party in command.parties),
+            AccountKey(Kind.HOUSE, "", *unit),
+        ]
+        self._holds = [
+            *([(one, one.account) for one in mine if one.unit == unit] for mine in holds),
+            [],
+        ]
 
-    def available(self, party: int, unit: Unit) -> int:
-        """What is available to a party now."""
-        return self._desk.account(self._accounts[party, unit]).balance
+    def means(self) -> list[int | None]:
+        """What each can pay before the hand brings it anything; ``None``: whatever it owes."""
+        accounts = self._accounts[:HOUSE]
+        if not self._limited:
+            return [None] * len(accounts)
+        means: list[int | None] = []
+        for party, account in enumerate(accounts):
+            available = self._desk.spendable(account)
+            if self._hold_only:
+                # A hold that is over must not let its player off.
+                over = sum(hold.given_back for hold, _ in self._holds[party])
+                available = min(available, over)
+            means.append(available + self._held(party))
+        return means
 
-    def held(self, party: int, unit: Unit) -> int:
+    def balances(self) -> list[PartyBalance]:
+        """What the parties have now."""
+        balance = self._desk.balance
+        return [
+            PartyBalance(party, *self._unit, balance(account), self._held(party))
+            for party, account in enumerate(self._accounts[:HOUSE])
+        ]
+
+    def used(self) -> Iterator[Hold]:
+        """The holds that the settlement has changed, as they are now."""
+        for party, holds in enumerate(self._holds):
+            # What a hold that is over lets be taken, it lets be taken once.
+            taken = 0
+            if self._hold_only:
+                account = self._accounts[party]
+                taken = self._desk.view.account(account).balance - self._desk.balance(account)
+            for hold, key in holds:
+                left = self._desk.balance(key)
+                again = hold.given_back - max(0, min(taken, hold.given_back))
+                taken -= hold.given_back - again
+                if (left, again) != (hold.remaining, hold.given_back):
+                    yield replace(hold, remaining=left, given_back=again)
+
+    def take_in(self, party: int, coins: int, reason: str, where: str) -> None:
+        """Pay a party, or the house."""
+        self._desk.post(self._accounts[party], coins, reason, self._key, where=where)
+
+    def pay_out(self, party: int, coins: int, reason: str, where: str) -> None:
+        """Let a party, or the house, pay: from holds first."""
+        for _, key in self._holds[party]:
+            captured = min(coins, self._desk.balance(key))
+            if captured:
+                self._desk.post(key, -captured, reason, self._key, where=where)
+                coins -= captured
+        if coins:
+            self._desk.post(self._accounts[party], -coins, reason, self._key, where=where)
+
+    def _held(self, party: int) -> int:
         """What is left in a party's holds now."""
         held = 0
-        for hold in self.holds[party]:
-            if (hold.currency, hold.book) == unit:
-                held += self._desk.account(hold.account).balance
+        for _, key in self._holds[party]:
+            held += self._desk.balance(key)
         return held
-
-    def means(self, party: int, unit: Unit) -> int | None:
-        """What a party can pay before the hand brings it anything; ``None``: whatever it owes."""
-        if not self._desk.has_floor(unit[0]):
-            return None
-        available = self._desk.spendable(self._accounts[party, unit])
-        if self._hold_only:
-            # A hold that is over must not let its player off.
-            over = [h.given_back for h in self.holds[party] if (h.currency, h.book) == unit]
-            available = min(available, sum(over))
-        return available + self.held(party, unit)
-
-    def used(self, units: Iterable[Unit]) -> Iterator[Hold]:
-        """The holds that the settlement has changed, as they are now."""
-        for party, holds in enumerate(self.holds):
-            for unit in units:
-                # What a hold that is over lets be taken, it lets be taken once.
-                taken = 0
-                if self._hold_only and self._desk.has_floor(unit[0]):
-                    key = self._accounts[party, unit]
-                    taken = self._desk.view.account(key).balance - self._desk.account(key).balance
-                for hold in holds:
-                    if (hold.currency, hold.book) != unit:
-                        continue
-                    left = self._desk.account(hold.account).balance
-                    again = hold.given_back - max(0, min(taken, hold.given_back))
-                    taken -= hold.given_back - again
-                    if (left, again) != (hold.remaining, hold.given_back):
-                        yield replace(hold, remaining=left, given_back=again)
-
-    def take_in(self, party: int | None, unit: Unit, coins: int, reason: str, where: str) -> None:
-        """Pay a party, or the house."""
-        self._desk.post(self._accounts[party, unit], coins, reason, self._key, where=where)
-
-    def pay_out(self, party: int | None, unit: Unit, coins: int, reason: str, where: str) -> None:
-        """Let a party, or the house, pay: from holds first."""
-        for hold in () if party is None else self.holds[party]:
-            if (hold.currency, hold.book) == unit:
-                captured = min(coins, self._desk.account(hold.account).balance)
-                if captured:
-                    self._desk.post(hold.account, -captured, reason, self._key, where=where)
-                    coins -= captured
-        if coins:
-            self._desk.post(self._accounts[party, unit], -coins, reason, self._key, where=where)
 
 
 def settle(desk: Desk, command: Settle) -> Decision[Settled]:
@@ -116,93 +130,134 @@ def settle(desk: Desk, command: Settle) -> Decision[Settled]:
     refuses a settlement.
     """
     _check(desk, command)
-    units = units_of(command)
-    parties = range(len(command.parties))
-    purses = _Purses(desk, command, units)
-    means = {(number, unit): purses.means(number, unit) for unit in units for number in parties}
-    fees_paid = []
+    holds = _holds_of(desk, command)
+    paid = [0] * len(command.transfers)
+    fees_paid = [0] * len(command.fees)
+    balances: list[PartyBalance] = []
+    used: list[Hold] = []
+    for unit in units_of(command):
+        purses = _Purses(desk, command, unit, holds)
+        means = purses.means()
+        _pay_fees(purses, command, unit, means, fees_paid)
+        _pay_transfers(purses, command, unit, means, paid)
+        balances += purses.balances()
+        used += purses.used()
+    settled = Settled(tuple(paid), tuple(balances), desk.time_us, tuple(fees_paid))
+    return Decision(tuple(desk.postings), settled, tuple(used))
+
+
+def _pay_fees(
+    purses: _Purses, command: Settle, unit: Unit, means: list[int | None], paid: list[int]
+) -> None:
+    """Pay the fees in one currency and book, out of the means; ``paid``: of each fee."""
     for number, fee in enumerate(command.fees):
-        unit = (fee.currency, fee.book)
-        has = means[fee.party, unit]
+        if (fee.currency, fee.book) != unit:
+            continue
+        has = means[fee.party]
         coins = fee.amount if has is None else min(fee.amount, has)
-        means[fee.party, unit] = None if has is None else has - coins
-        fees_paid.append(coins)
+        means[fee.party] = None if has is None else has - coins
+        paid[number] = coins
         if coins:
             where = f"fees[{number}].amount"
-            purses.take_in(None, unit, coins, "fee", where)
-            purses.pay_out(fee.party, unit, coins, "fee", where)
-    paid = _clear(command, units, means)
+            purses.take_in(HOUSE, coins, "fee", where)
+            purses.pay_out(fee.party, coins, "fee", where)
+
+
+def _pay_transfers(
+    purses: _Purses, command: Settle, unit: Unit, means: Sequence[int | None], paid: list[int]
+) -> None:
+    """Pay the transfers in one currency and book; ``paid``: of each transfer."""
+    numbers: list[int] = []
+    debts: list[Debt] = []
+    for number, one in enumerate(command.transfers):
+        if (one.currency, one.book) == unit:
+            numbers.append(number)
+            payer = HOUSE if one.from_party is None else one.from_party
+            payee = HOUSE if one.to_party is None else one.to_party
+            debts.append(Debt(payer, payee, one.amount))
+    incoming = _Sums()
+    outgoing = _Sums()
+    for number, debt, coins in zip(numbers, debts, clear(means, debts), strict=True):
+        if coins:
+            paid[number] = coins
+            reason = command.transfers[number].reason
+            incoming.add(debt.payee, reason, coins, number)
+            outgoing.add(debt.payer, reason, coins, number)
     # What comes in is posted before what goes out: it may be what goes out.
-    for payment in _sums(command, paid, payees=True):
-        purses.take_in(*payment)
-    for payment in _sums(command, paid, payees=False):
-        purses.pay_out(*payment)
-    balances = tuple(
-        [
-            PartyBalance(number, *unit, purses.available(number, unit), purses.held(number, unit))
-            for unit in units
-            for number in parties
-        ]
-    )
-    settled = Settled(tuple(paid), balances, desk.time_us, tuple(fees_paid))
-    return Decision(tuple(desk.postings), settled, tuple(purses.used(units)))
+    for party, reason, coins, number in incoming:
+        purses.take_in(party, coins, reason, f"transfers[{number}].amount")
+    for party, reason, coins, number in outgoing:
+        purses.pay_out(party, coins, reason, f"transfers[{number}].amount")
 
 
-def _sums(
-    command: Settle, paid: Sequence[int], *, payees: bool
-) -> Iterator[tuple[int | None, Unit, int, str, str]]:
-    """What each payee, or payer, is to be posted: one sum for each reason.
+class _Sums:
+    """What parties are to be posted: one sum for each reason, with its first transfer's number.
 
-    Party, currency and book, amount, reason, and the field of the first transfer in it. A sum that
-    would leave the range of amounts is told in parts.
+    A sum that would leave the range of amounts is told in parts.
     """
-    sums: dict[tuple[int | None, str, str, str], list[int]] = {}
-    for number, (one, coins) in enumerate(zip(command.transfers, paid, strict=True)):
-        if not coins:
-            continue
-        key = (one.to_party if payees else one.from_party, one.currency, one.book, one.reason)
-        so_far = sums.get(key)
-        if so_far is None:
-            sums[key] = [coins, number]
-        elif so_far[0] + coins <= LARGEST:
-            so_far[0] += coins
-        else:
-            yield key[0], key[1:3], so_far[0], key[3], f"transfers[{so_far[1]}].amount"
-            sums[key] = [coins, number]
-    for key, (coins, number) in sums.items():
-        yield key[0], key[1:3], coins, key[3], f"transfers[{number}].amount"
+
+    def __init__(self) -> None:
+        self._whole: list[tuple[int, str, int, int]] = []
+        self._last: dict[tuple[int, str], tuple[int, int]] = {}
+
+    def add(self, party: int, reason: str, coins: int, number: int) -> None:
+        """Add a payment."""
+        key = (party, reason)
+        last = self._last.get(key)
+        if last is not None:
+            if last[0] + coins <= LARGEST:
+                coins, number = last[0] + coins, last[1]
+            else:
+                self._whole.append((*key, *last))
+        self._last[key] = (coins, number)
+
+    def __iter__(self) -> Iterator[tuple[int, str, int, int]]:
+        """Party, reason, amount, number."""
+        yield from self._whole
+        for (party, reason), (coins, number) in self._last.items():
+            yield party, reason, coins, number
 
 
 def units_of(command: Settle) -> list[Unit]:
     """The currencies and books in which something is paid."""
-    units = dict.fromkeys((one.currency, one.book) for one in command.transfers)
-    return list(units | dict.fromkeys((fee.currency, fee.book) for fee in command.fees))
+    units = {(one.currency, one.book): None for one in command.transfers}
+    for fee in command.fees:
+        units[fee.currency, fee.book] = None
+    return list(units)
 
 
 def _check(desk: Desk, command: Settle) -> None:
     parties = [party.player_id for party in command.parties]
-    for number, player_id in enumerate(parties):
-        if player_id in parties[:number]:
-            raise DuplicateParty(player_id, f"parties[{number}].player_id")
-    for number, transfer in enumerate(command.transfers):
-        where = f"transfers[{number}]."
-        desk.check_money(transfer.currency, transfer.book, transfer.amount, where)
-        for name, party in (("from_party", transfer.from_party), ("to_party", transfer.to_party)):
-            if party is not None and not 0 <= party < len(parties):
-                raise UnknownParty(party, len(parties), where + name)
-        if transfer.from_party == transfer.to_party:
-            raise SelfTransfer(f"{where}to_party")
+    count = len(parties)
+    if len(set(parties)) < count:
+        _refuse_duplicate(parties)
+    for number, one in enumerate(command.transfers):
+        if not desk.is_money(one.currency, one.book, one.amount):
+            desk.check_money(one.currency, one.book, one.amount, f"transfers[{number}].")
+        payer, payee = one.from_party, one.to_party
+        if payer is not None and not 0 <= payer < count:
+            raise UnknownParty(payer, count, f"transfers[{number}].from_party")
+        if payee is not None and not 0 <= payee < count:
+            raise UnknownParty(payee, count, f"transfers[{number}].to_party")
+        if payer == payee:
+            raise SelfTransfer(f"transfers[{number}].to_party")
     seen: set[tuple[int, str, str]] = set()
     for number, fee in enumerate(command.fees):
         where = f"fees[{number}]."
         desk.check_money(fee.currency, fee.book, fee.amount, where)
-        if not 0 <= fee.party < len(parties):
-            raise UnknownParty(fee.party, len(parties), f"{where}party")
+        if not 0 <= fee.party < count:
+            raise UnknownParty(fee.party, count, f"{where}party")
         if (fee.party, fee.currency, fee.book) in seen:
             raise DuplicateFee(f"{where}party")
         seen.add((fee.party, fee.currency, fee.book))
     for number, player_id in enumerate(parties):
-        desk.check_wallet(player_id, f"parties[{number}].player_id")
+        if desk.view.player(player_id) is None:
+            raise UnknownWallet(player_id, f"parties[{number}].player_id")
+
+
+def _refuse_duplicate(parties: Sequence[str]) -> NoReturn:
+    number = next(n for n, player_id in enumerate(parties) if player_id in parties[:n])
+    raise DuplicateParty(parties[number], f"parties[{number}].player_id")
 
 
 def _holds_of(desk: Desk, command: Settle) -> list[list[Hold]]:
@@ -217,26 +272,6 @@ def _holds_of(desk: Desk, command: Settle) -> list[list[Hold]]:
             mine[hold_id] = hold
         holds.append(list(mine.values()))
     return holds
-
-
-def _clear(
-    command: Settle, units: Iterable[Unit], means: Mapping[tuple[int, Unit], int | None]
-) -> list[int]:
-    """What is paid of each transfer."""
-    paid = [0] * len(command.transfers)
-    for unit in units:
-        numbers = []
-        debts = []
-        for number, one in enumerate(command.transfers):
-            if (one.currency, one.book) == unit:
-                numbers.append(number)
-                payer = HOUSE if one.from_party is None else one.from_party
-                payee = HOUSE if one.to_party is None else one.to_party
-                debts.append(Debt(payer, payee, one.amount))
-        has = [means[party, unit] for party in range(len(command.parties))]
-        for number, coins in zip(numbers, clear(has, debts), strict=True):
-            paid[number] = coins
-    return paid
 
 
 def _house(unit: Unit) -> AccountKey:

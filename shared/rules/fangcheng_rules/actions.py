@@ -118,7 +118,7 @@ class Scored:
     score: Score
 
 
-TrusteeReason = Literal["timeouts", "asked", "disconnected", "back"]
+TrusteeReason = Literal["timeouts", "asked", "disconnected", "removed", "back"]
 
 
 @value

@@ -28,6 +28,8 @@ Options = Mapping[str, OptionValue]
 """Every option of the rule set with its value, as `RuleSet.complete` returns it."""
 
 WinBy = Literal["self_draw", "discard", "rob_kong"]
+ReadyCheck = Literal["never", "unless_drawn", "always"]
+"""When the seats are asked between two hands whether they are ready for the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,6 +350,10 @@ class RuleSet:
     """How often the deal passes on to another seat before the table ends (圈, 局); 0: open."""
     first_dealer: Callable[[tuple[int, ...]], int] = counted_round
     """Seat of the first dealer from its own dice."""
+    ready_check: ReadyCheck = "never"
+    starts_over: bool = False
+    """When a player leaves between two hands, another may have the seat: the table starts over with
+    a new first dealer, and nothing of the hands before counts any more."""
     piao_choices: Callable[[Options], tuple[int, ...]] = lambda options: ()
     """Amounts a seat may choose before the deal, 0 first; empty: nothing is asked."""
     titles: tuple[Title, ...] = ()

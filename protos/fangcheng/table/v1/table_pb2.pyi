@@ -6,10 +6,14 @@ Tables: four seats that play hands of one rule set, every act journaled before a
 A player attends its seat's stream and answers prompts with Act. Each viewer of a table (a seat, or
 the spectators) has events with numbers of its own, 1, 2, 3, …, without a gap: a stream that broke
 is resumed with the last number that was received. What a viewer may not see is not in its events.
+Events of the hand in play and of the one before are kept; a stream that asks for older ones begins
+with a Snapshot instead.
 """
 
 from collections import abc as _abc
 from fangcheng.rules.v1 import rules_pb2 as _rules_pb2
+from fangcheng.table.v1 import events_pb2 as _events_pb2
+from fangcheng.table.v1 import state_pb2 as _state_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -25,38 +29,6 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class _TablePhase:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _TablePhaseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TablePhase.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    TABLE_PHASE_UNSPECIFIED: _TablePhase.ValueType  # 0
-    """Not set; never sent."""
-    TABLE_PHASE_BEFORE_DEAL: _TablePhase.ValueType  # 1
-    """Before the deal, while seats choose (飘)."""
-    TABLE_PHASE_PLAYING: _TablePhase.ValueType  # 2
-    """A hand is played."""
-    TABLE_PHASE_BETWEEN_HANDS: _TablePhase.ValueType  # 3
-    """A hand has ended and is being settled, or the next one is about to begin."""
-    TABLE_PHASE_CLOSED: _TablePhase.ValueType  # 4
-    """Nothing more is played."""
-
-class TablePhase(_TablePhase, metaclass=_TablePhaseEnumTypeWrapper):
-    """Where a table stands."""
-
-TABLE_PHASE_UNSPECIFIED: TablePhase.ValueType  # 0
-"""Not set; never sent."""
-TABLE_PHASE_BEFORE_DEAL: TablePhase.ValueType  # 1
-"""Before the deal, while seats choose (飘)."""
-TABLE_PHASE_PLAYING: TablePhase.ValueType  # 2
-"""A hand is played."""
-TABLE_PHASE_BETWEEN_HANDS: TablePhase.ValueType  # 3
-"""A hand has ended and is being settled, or the next one is about to begin."""
-TABLE_PHASE_CLOSED: TablePhase.ValueType  # 4
-"""Nothing more is played."""
-Global___TablePhase: _TypeAlias = TablePhase  # noqa: Y015
 
 class _LeaveMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -122,133 +94,6 @@ class SeatAssignment(_message.Message):
 Global___SeatAssignment: _TypeAlias = SeatAssignment  # noqa: Y015
 
 @_typing.final
-class Stake(_message.Message):
-    """What one unit of the rules is worth in a currency. All stakes of a table move together.
-
-    Example: `{currency: "points", book: "baishan_kele", per_unit: 1}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CURRENCY_FIELD_NUMBER: _builtins.int
-    BOOK_FIELD_NUMBER: _builtins.int
-    PER_UNIT_FIELD_NUMBER: _builtins.int
-    currency: _builtins.str
-    """Currency id of the wallet."""
-    book: _builtins.str
-    """Book, where the currency has books; otherwise empty."""
-    per_unit: _builtins.int
-    """Amount of one unit."""
-    def __init__(
-        self,
-        *,
-        currency: _builtins.str = ...,
-        book: _builtins.str = ...,
-        per_unit: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "per_unit", b"per_unit"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Stake: _TypeAlias = Stake  # noqa: Y015
-
-@_typing.final
-class TableFee(_message.Message):
-    """A flat fee for the table, paid to the house with the first hand that is settled; a table of which no
-    hand is settled costs nothing.
-
-    Example: `{currency: "silver", amount: 50}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    CURRENCY_FIELD_NUMBER: _builtins.int
-    BOOK_FIELD_NUMBER: _builtins.int
-    AMOUNT_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """Who pays: the owner of a room; unset: each seat."""
-    currency: _builtins.str
-    """Currency id of the wallet."""
-    book: _builtins.str
-    """Book, where the currency has books; otherwise empty."""
-    amount: _builtins.int
-    """Greater than 0; of each who pays."""
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int | None = ...,
-        currency: _builtins.str = ...,
-        book: _builtins.str = ...,
-        amount: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "seat", b"seat"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "amount", b"amount", "book", b"book", "currency", b"currency", "seat", b"seat"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
-    _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__seat) -> _WhichOneofReturnType__seat | None: ...
-
-Global___TableFee: _TypeAlias = TableFee  # noqa: Y015
-
-@_typing.final
-class Timing(_message.Message):
-    """The clocks of a table.
-
-    Example: `{turn_ms: 10000, claim_window_ms: 800}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    TURN_MS_FIELD_NUMBER: _builtins.int
-    CLAIM_MS_FIELD_NUMBER: _builtins.int
-    BEFORE_DEAL_MS_FIELD_NUMBER: _builtins.int
-    CLAIM_WINDOW_MS_FIELD_NUMBER: _builtins.int
-    BETWEEN_HANDS_MS_FIELD_NUMBER: _builtins.int
-    AWAY_GRACE_MS_FIELD_NUMBER: _builtins.int
-    turn_ms: _builtins.int
-    """Time for a turn. 0: 15,000."""
-    claim_ms: _builtins.int
-    """Time for a claim. 0: 8,000."""
-    before_deal_ms: _builtins.int
-    """Time for the choice before the deal (飘). 0: 10,000."""
-    claim_window_ms: _builtins.int
-    """After every discard and every added kong at least this passes before anything follows, so that
-    nobody can tell from the time that a seat was asked. Unset: 1,000; 0 at tables of bots.
-    """
-    between_hands_ms: _builtins.int
-    """Pause between two hands. Unset: 5,000."""
-    away_grace_ms: _builtins.int
-    """A seat away for longer than this has escaped. 0: 180,000."""
-    def __init__(
-        self,
-        *,
-        turn_ms: _builtins.int = ...,
-        claim_ms: _builtins.int = ...,
-        before_deal_ms: _builtins.int = ...,
-        claim_window_ms: _builtins.int | None = ...,
-        between_hands_ms: _builtins.int | None = ...,
-        away_grace_ms: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_between_hands_ms", b"_between_hands_ms", "_claim_window_ms", b"_claim_window_ms", "between_hands_ms", b"between_hands_ms", "claim_window_ms", b"claim_window_ms"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_between_hands_ms", b"_between_hands_ms", "_claim_window_ms", b"_claim_window_ms", "away_grace_ms", b"away_grace_ms", "before_deal_ms", b"before_deal_ms", "between_hands_ms", b"between_hands_ms", "claim_ms", b"claim_ms", "claim_window_ms", b"claim_window_ms", "turn_ms", b"turn_ms"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__between_hands_ms: _TypeAlias = _typing.Literal["between_hands_ms"]  # noqa: Y015
-    _WhichOneofArgType__between_hands_ms: _TypeAlias = _typing.Literal["_between_hands_ms", b"_between_hands_ms"]  # noqa: Y015
-    _WhichOneofReturnType__claim_window_ms: _TypeAlias = _typing.Literal["claim_window_ms"]  # noqa: Y015
-    _WhichOneofArgType__claim_window_ms: _TypeAlias = _typing.Literal["_claim_window_ms", b"_claim_window_ms"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__between_hands_ms) -> _WhichOneofReturnType__between_hands_ms | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__claim_window_ms) -> _WhichOneofReturnType__claim_window_ms | None: ...
-
-Global___Timing: _TypeAlias = Timing  # noqa: Y015
-
-@_typing.final
 class CreateTableRequest(_message.Message):
     """Creates a table.
 
@@ -304,11 +149,11 @@ class CreateTableRequest(_message.Message):
         """Seats 0 to 3, in this order."""
 
     @_builtins.property
-    def stakes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Stake]:
+    def stakes(self) -> _containers.RepeatedCompositeFieldContainer[_state_pb2.Stake]:
         """What a unit is worth; empty: the table counts units and settles nothing."""
 
     @_builtins.property
-    def timing(self) -> Global___Timing:
+    def timing(self) -> _state_pb2.Timing:
         """The clocks; unset fields have their defaults."""
 
     @_builtins.property
@@ -316,7 +161,7 @@ class CreateTableRequest(_message.Message):
         """The studio's labels (club, channel, season, app); they go into records and settlements."""
 
     @_builtins.property
-    def fees(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableFee]:
+    def fees(self) -> _containers.RepeatedCompositeFieldContainer[_state_pb2.TableFee]:
         """Flat fees; at most one for each seat, currency and book."""
 
     def __init__(
@@ -325,11 +170,11 @@ class CreateTableRequest(_message.Message):
         request_id: _builtins.str = ...,
         rules: _rules_pb2.RuleSetChoice | None = ...,
         seats: _abc.Iterable[Global___SeatAssignment] | None = ...,
-        stakes: _abc.Iterable[Global___Stake] | None = ...,
+        stakes: _abc.Iterable[_state_pb2.Stake] | None = ...,
         hands: _builtins.int = ...,
-        timing: Global___Timing | None = ...,
+        timing: _state_pb2.Timing | None = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-        fees: _abc.Iterable[Global___TableFee] | None = ...,
+        fees: _abc.Iterable[_state_pb2.TableFee] | None = ...,
         hold_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules", "timing", b"timing"]  # noqa: Y015
@@ -351,13 +196,13 @@ class CreateTableResponse(_message.Message):
     replayed: _builtins.bool
     """This is the answer to an earlier call with the same request id."""
     @_builtins.property
-    def table(self) -> Global___Table:
+    def table(self) -> _state_pb2.Table:
         """The table."""
 
     def __init__(
         self,
         *,
-        table: Global___Table | None = ...,
+        table: _state_pb2.Table | None = ...,
         replayed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
@@ -367,176 +212,6 @@ class CreateTableResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CreateTableResponse: _TypeAlias = CreateTableResponse  # noqa: Y015
-
-@_typing.final
-class Seat(_message.Message):
-    """A seat as everybody may see it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    PLAYER_ID_FIELD_NUMBER: _builtins.int
-    PROFILE_FIELD_NUMBER: _builtins.int
-    CONNECTED_FIELD_NUMBER: _builtins.int
-    TRUSTEE_FIELD_NUMBER: _builtins.int
-    STANDING_FIELD_NUMBER: _builtins.int
-    IS_BOT_FIELD_NUMBER: _builtins.int
-    LEAVING_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """0 to 3."""
-    player_id: _builtins.str
-    """The player."""
-    profile: _builtins.bytes
-    """As it came in CreateTable."""
-    connected: _builtins.bool
-    """A live stream attends the seat."""
-    trustee: _builtins.bool
-    """The table plays for the seat (托管)."""
-    standing: _builtins.int
-    """Units won (above 0) or lost (below 0) at this table, before any shortfall."""
-    is_bot: _builtins.bool
-    """A bot plays the seat. Filled in answers to operators and services only, never in events."""
-    leaving: _builtins.bool
-    """The player leaves after the hand in play."""
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-        player_id: _builtins.str = ...,
-        profile: _builtins.bytes = ...,
-        connected: _builtins.bool = ...,
-        trustee: _builtins.bool = ...,
-        standing: _builtins.int = ...,
-        is_bot: _builtins.bool = ...,
-        leaving: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connected", b"connected", "is_bot", b"is_bot", "leaving", b"leaving", "player_id", b"player_id", "profile", b"profile", "seat", b"seat", "standing", b"standing", "trustee", b"trustee"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Seat: _TypeAlias = Seat  # noqa: Y015
-
-@_typing.final
-class Table(_message.Message):
-    """A table as everybody may see it."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    @_typing.final
-    class LabelsEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.str
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.str = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-    TABLE_ID_FIELD_NUMBER: _builtins.int
-    RULES_FIELD_NUMBER: _builtins.int
-    PHASE_FIELD_NUMBER: _builtins.int
-    HAND_NUMBER_FIELD_NUMBER: _builtins.int
-    HANDS_FIELD_NUMBER: _builtins.int
-    DEALER_FIELD_NUMBER: _builtins.int
-    SEATS_FIELD_NUMBER: _builtins.int
-    STAKES_FIELD_NUMBER: _builtins.int
-    TIMING_FIELD_NUMBER: _builtins.int
-    LABELS_FIELD_NUMBER: _builtins.int
-    ENDPOINT_FIELD_NUMBER: _builtins.int
-    CREATED_FIELD_NUMBER: _builtins.int
-    COMMITMENT_FIELD_NUMBER: _builtins.int
-    CLOSED_REASON_FIELD_NUMBER: _builtins.int
-    FEES_FIELD_NUMBER: _builtins.int
-    HOLD_ONLY_FIELD_NUMBER: _builtins.int
-    table_id: _builtins.str
-    """Made by the service."""
-    phase: Global___TablePhase.ValueType
-    """Where it stands."""
-    hand_number: _builtins.int
-    """Counts the hands from 1."""
-    hands: _builtins.int
-    """Hands to play; 0: open."""
-    dealer: _builtins.int
-    """The dealer of the hand."""
-    endpoint: _builtins.str
-    """Where the owner of the table listens, `host:port`: attend and act there. Empty in TableOpened,
-    which never changes; GetTable tells it.
-    """
-    commitment: _builtins.bytes
-    """Commitment to the chain of shuffle secrets, made before any player could act."""
-    closed_reason: _builtins.str
-    """Why it closed: `hands_played` (or as many rounds of deals as the options ask for), `player_left`
-    or `escape`; empty while it is open.
-    """
-    hold_only: _builtins.bool
-    """Nobody loses more than his holds and what the hand brings him, in currencies with a floor."""
-    @_builtins.property
-    def rules(self) -> _rules_pb2.RuleSetChoice:
-        """What is played, its revision filled in and every option spelled out."""
-
-    @_builtins.property
-    def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___Seat]:
-        """Seats 0 to 3."""
-
-    @_builtins.property
-    def stakes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Stake]:
-        """What a unit is worth."""
-
-    @_builtins.property
-    def timing(self) -> Global___Timing:
-        """The clocks, every field filled in."""
-
-    @_builtins.property
-    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """The studio's labels."""
-
-    @_builtins.property
-    def created(self) -> _timestamp_pb2.Timestamp:
-        """When it was created."""
-
-    @_builtins.property
-    def fees(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableFee]:
-        """Flat fees."""
-
-    def __init__(
-        self,
-        *,
-        table_id: _builtins.str = ...,
-        rules: _rules_pb2.RuleSetChoice | None = ...,
-        phase: Global___TablePhase.ValueType = ...,
-        hand_number: _builtins.int = ...,
-        hands: _builtins.int = ...,
-        dealer: _builtins.int = ...,
-        seats: _abc.Iterable[Global___Seat] | None = ...,
-        stakes: _abc.Iterable[Global___Stake] | None = ...,
-        timing: Global___Timing | None = ...,
-        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-        endpoint: _builtins.str = ...,
-        created: _timestamp_pb2.Timestamp | None = ...,
-        commitment: _builtins.bytes = ...,
-        closed_reason: _builtins.str = ...,
-        fees: _abc.Iterable[Global___TableFee] | None = ...,
-        hold_only: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "timing", b"timing"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "table_id", b"table_id", "timing", b"timing"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Table: _TypeAlias = Table  # noqa: Y015
 
 @_typing.final
 class GetTableRequest(_message.Message):
@@ -571,13 +246,13 @@ class GetTableResponse(_message.Message):
 
     TABLE_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def table(self) -> Global___Table:
+    def table(self) -> _state_pb2.Table:
         """The table."""
 
     def __init__(
         self,
         *,
-        table: Global___Table | None = ...,
+        table: _state_pb2.Table | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -665,13 +340,13 @@ class ListTablesResponse(_message.Message):
     next_page_token: _builtins.str
     """For the next page; empty: this was the last."""
     @_builtins.property
-    def tables(self) -> _containers.RepeatedCompositeFieldContainer[Global___Table]:
+    def tables(self) -> _containers.RepeatedCompositeFieldContainer[_state_pb2.Table]:
         """The tables."""
 
     def __init__(
         self,
         *,
-        tables: _abc.Iterable[Global___Table] | None = ...,
+        tables: _abc.Iterable[_state_pb2.Table] | None = ...,
         next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
@@ -695,22 +370,28 @@ class AttendRequest(_message.Message):
     TABLE_ID_FIELD_NUMBER: _builtins.int
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     from_number: _builtins.int
     """The last number received; 0: from the beginning."""
     entropy: _builtins.bytes
     """The seat's own share in the shuffle of the hands that begin from now on; empty: unchanged."""
+    snapshot: _builtins.bool
+    """Begin with a Snapshot of the table as it is now, whatever the number: for a client that has met a
+    kind of event which it does not know.
+    """
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         from_number: _builtins.int = ...,
         entropy: _builtins.bytes = ...,
+        snapshot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -725,7 +406,7 @@ class AttendResponse(_message.Message):
     EVENT_FIELD_NUMBER: _builtins.int
     HEARTBEAT_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def event(self) -> Global___TableEvent:
+    def event(self) -> _events_pb2.TableEvent:
         """The next event of this seat."""
 
     @_builtins.property
@@ -735,7 +416,7 @@ class AttendResponse(_message.Message):
     def __init__(
         self,
         *,
-        event: Global___TableEvent | None = ...,
+        event: _events_pb2.TableEvent | None = ...,
         heartbeat: Global___Heartbeat | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
@@ -830,6 +511,7 @@ class AddSeat(_message.Message):
     TABLE_ID_FIELD_NUMBER: _builtins.int
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The player whose seat it is."""
     table_id: _builtins.str
@@ -838,6 +520,8 @@ class AddSeat(_message.Message):
     """The last number received; 0: from the beginning."""
     entropy: _builtins.bytes
     """As in AttendRequest."""
+    snapshot: _builtins.bool
+    """As in AttendRequest."""
     def __init__(
         self,
         *,
@@ -845,10 +529,11 @@ class AddSeat(_message.Message):
         table_id: _builtins.str = ...,
         from_number: _builtins.int = ...,
         entropy: _builtins.bytes = ...,
+        snapshot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "player_id", b"player_id", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "player_id", b"player_id", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1003,7 +688,7 @@ class SeatEvent(_message.Message):
     table_id: _builtins.str
     """The table."""
     @_builtins.property
-    def event(self) -> Global___TableEvent:
+    def event(self) -> _events_pb2.TableEvent:
         """The event."""
 
     def __init__(
@@ -1011,7 +696,7 @@ class SeatEvent(_message.Message):
         *,
         player_id: _builtins.str = ...,
         table_id: _builtins.str = ...,
-        event: Global___TableEvent | None = ...,
+        event: _events_pb2.TableEvent | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1114,64 +799,6 @@ class SeatDone(_message.Message):
 Global___SeatDone: _TypeAlias = SeatDone  # noqa: Y015
 
 @_typing.final
-class Action(_message.Message):
-    """An answer to a prompt.
-
-    Examples: `{kind: "discard", tile: 14}`, `{kind: "discard", tile: 14, declare: "ting"}`,
-    `{kind: "chi", tiles: [12, 14], tile: 13}`, `{kind: "kong", tile: 25, meld: "concealed_kong"}`,
-    `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`, `{kind: "false_win"}`,
-    `{kind: "trustee"}`, `{kind: "back"}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    KIND_FIELD_NUMBER: _builtins.int
-    TILE_FIELD_NUMBER: _builtins.int
-    TILES_FIELD_NUMBER: _builtins.int
-    MELD_FIELD_NUMBER: _builtins.int
-    DECLARE_FIELD_NUMBER: _builtins.int
-    AMOUNT_FIELD_NUMBER: _builtins.int
-    kind: _builtins.str
-    """`discard`, `chi`, `pong`, `kong`, `win`, `pass`, `piao`, `false_win` (诈胡: to call a win without
-    having one, which costs and leaves the prompt open); or `trustee`, which no prompt lists: the
-    table plays for the seat; or `back`, which takes a seat back from the table. Other rule sets may
-    bring their own.
-    """
-    tile: _builtins.int
-    """The tile discarded, claimed, won on, or of which a kong is made (a whirlwind: its lowest dragon);
-    0 for pass, piao and a false win.
-    """
-    meld: _builtins.str
-    """Kong: `exposed_kong`, `added_kong` (a dragon added to a whirlwind too), `concealed_kong` or
-    `whirlwind`.
-    """
-    declare: _builtins.str
-    """What is declared with a discard or kong: empty, or one of the rule set's declarations."""
-    amount: _builtins.int
-    """Piao: the units chosen."""
-    @_builtins.property
-    def tiles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Chi: the two tiles from the hand, ascending."""
-
-    def __init__(
-        self,
-        *,
-        kind: _builtins.str = ...,
-        tile: _builtins.int = ...,
-        tiles: _abc.Iterable[_builtins.int] | None = ...,
-        meld: _builtins.str = ...,
-        declare: _builtins.str = ...,
-        amount: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "declare", b"declare", "kind", b"kind", "meld", b"meld", "tile", b"tile", "tiles", b"tiles"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Action: _TypeAlias = Action  # noqa: Y015
-
-@_typing.final
 class ActRequest(_message.Message):
     """Answers a prompt.
 
@@ -1189,7 +816,7 @@ class ActRequest(_message.Message):
     decision_id: _builtins.str
     """From the prompt; for `back` from TrusteeChanged."""
     @_builtins.property
-    def action(self) -> Global___Action:
+    def action(self) -> _state_pb2.Action:
         """One of the prompt's actions, equal in every field; or `trustee` or `back` without other fields."""
 
     def __init__(
@@ -1197,7 +824,7 @@ class ActRequest(_message.Message):
         *,
         table_id: _builtins.str = ...,
         decision_id: _builtins.str = ...,
-        action: Global___Action | None = ...,
+        action: _state_pb2.Action | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1240,19 +867,23 @@ class WatchRequest(_message.Message):
 
     TABLE_ID_FIELD_NUMBER: _builtins.int
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     from_number: _builtins.int
     """The last number received; 0: from the beginning."""
+    snapshot: _builtins.bool
+    """As in AttendRequest."""
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         from_number: _builtins.int = ...,
+        snapshot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_number", b"from_number", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_number", b"from_number", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1267,7 +898,7 @@ class WatchResponse(_message.Message):
     EVENT_FIELD_NUMBER: _builtins.int
     HEARTBEAT_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def event(self) -> Global___TableEvent:
+    def event(self) -> _events_pb2.TableEvent:
         """The next event of the spectators' view."""
 
     @_builtins.property
@@ -1277,7 +908,7 @@ class WatchResponse(_message.Message):
     def __init__(
         self,
         *,
-        event: Global___TableEvent | None = ...,
+        event: _events_pb2.TableEvent | None = ...,
         heartbeat: Global___Heartbeat | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
@@ -1327,13 +958,13 @@ class LeaveTableResponse(_message.Message):
 
     TABLE_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def table(self) -> Global___Table:
+    def table(self) -> _state_pb2.Table:
         """The table has closed or will close after the hand."""
 
     def __init__(
         self,
         *,
-        table: Global___Table | None = ...,
+        table: _state_pb2.Table | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -1342,994 +973,3 @@ class LeaveTableResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LeaveTableResponse: _TypeAlias = LeaveTableResponse  # noqa: Y015
-
-@_typing.final
-class TableEvent(_message.Message):
-    """One event as one viewer sees it.
-
-    Example: `{number: 42, time: {seconds: 1767225600}, discarded: {seat: 2, tile: 39, declared:
-    "ting"}}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    NUMBER_FIELD_NUMBER: _builtins.int
-    TIME_FIELD_NUMBER: _builtins.int
-    TABLE_OPENED_FIELD_NUMBER: _builtins.int
-    HAND_STARTED_FIELD_NUMBER: _builtins.int
-    PIAO_SHOWN_FIELD_NUMBER: _builtins.int
-    DEALT_FIELD_NUMBER: _builtins.int
-    DRAWN_FIELD_NUMBER: _builtins.int
-    DISCARDED_FIELD_NUMBER: _builtins.int
-    MELDED_FIELD_NUMBER: _builtins.int
-    PROMPT_FIELD_NUMBER: _builtins.int
-    PROMPT_CLOSED_FIELD_NUMBER: _builtins.int
-    TRUSTEE_CHANGED_FIELD_NUMBER: _builtins.int
-    CONNECTION_CHANGED_FIELD_NUMBER: _builtins.int
-    HAND_ENDED_FIELD_NUMBER: _builtins.int
-    HAND_SETTLED_FIELD_NUMBER: _builtins.int
-    TABLE_CLOSED_FIELD_NUMBER: _builtins.int
-    LEAVE_ANNOUNCED_FIELD_NUMBER: _builtins.int
-    FLOWER_LAID_FIELD_NUMBER: _builtins.int
-    TREASURE_TURNED_FIELD_NUMBER: _builtins.int
-    KONG_ROBBED_FIELD_NUMBER: _builtins.int
-    FALSE_WIN_CALLED_FIELD_NUMBER: _builtins.int
-    number: _builtins.int
-    """1, 2, 3, … for this viewer."""
-    @_builtins.property
-    def time(self) -> _timestamp_pb2.Timestamp:
-        """When it was stored."""
-
-    @_builtins.property
-    def table_opened(self) -> Global___TableOpened:
-        """The table, as it was created."""
-
-    @_builtins.property
-    def hand_started(self) -> Global___HandStarted:
-        """A hand begins."""
-
-    @_builtins.property
-    def piao_shown(self) -> Global___PiaoShown:
-        """All seats have chosen their 飘."""
-
-    @_builtins.property
-    def dealt(self) -> Global___Dealt:
-        """The tiles are dealt."""
-
-    @_builtins.property
-    def drawn(self) -> Global___Drawn:
-        """A seat has drawn."""
-
-    @_builtins.property
-    def discarded(self) -> Global___Discarded:
-        """A seat has discarded."""
-
-    @_builtins.property
-    def melded(self) -> Global___Melded:
-        """A seat has laid down a meld (or added to one)."""
-
-    @_builtins.property
-    def prompt(self) -> Global___Prompt:
-        """Seats only: the viewer is asked."""
-
-    @_builtins.property
-    def prompt_closed(self) -> Global___PromptClosed:
-        """Seats only: the viewer's prompt is closed."""
-
-    @_builtins.property
-    def trustee_changed(self) -> Global___TrusteeChanged:
-        """A seat is played for by the table, or plays for itself again."""
-
-    @_builtins.property
-    def connection_changed(self) -> Global___ConnectionChanged:
-        """A seat's stream came or went."""
-
-    @_builtins.property
-    def hand_ended(self) -> Global___HandEnded:
-        """A hand has ended."""
-
-    @_builtins.property
-    def hand_settled(self) -> Global___HandSettled:
-        """A hand was paid."""
-
-    @_builtins.property
-    def table_closed(self) -> Global___TableClosed:
-        """The table has closed."""
-
-    @_builtins.property
-    def leave_announced(self) -> Global___LeaveAnnounced:
-        """A player said that it leaves after the hand."""
-
-    @_builtins.property
-    def flower_laid(self) -> Global___FlowerLaid:
-        """A seat has laid down a flower."""
-
-    @_builtins.property
-    def treasure_turned(self) -> Global___TreasureTurned:
-        """A tile on the wall was turned up: the treasure."""
-
-    @_builtins.property
-    def kong_robbed(self) -> Global___KongRobbed:
-        """The tile that was being added to a meld was robbed."""
-
-    @_builtins.property
-    def false_win_called(self) -> Global___FalseWinCalled:
-        """A seat has called a win that it does not have."""
-
-    def __init__(
-        self,
-        *,
-        number: _builtins.int = ...,
-        time: _timestamp_pb2.Timestamp | None = ...,
-        table_opened: Global___TableOpened | None = ...,
-        hand_started: Global___HandStarted | None = ...,
-        piao_shown: Global___PiaoShown | None = ...,
-        dealt: Global___Dealt | None = ...,
-        drawn: Global___Drawn | None = ...,
-        discarded: Global___Discarded | None = ...,
-        melded: Global___Melded | None = ...,
-        prompt: Global___Prompt | None = ...,
-        prompt_closed: Global___PromptClosed | None = ...,
-        trustee_changed: Global___TrusteeChanged | None = ...,
-        connection_changed: Global___ConnectionChanged | None = ...,
-        hand_ended: Global___HandEnded | None = ...,
-        hand_settled: Global___HandSettled | None = ...,
-        table_closed: Global___TableClosed | None = ...,
-        leave_announced: Global___LeaveAnnounced | None = ...,
-        flower_laid: Global___FlowerLaid | None = ...,
-        treasure_turned: Global___TreasureTurned | None = ...,
-        kong_robbed: Global___KongRobbed | None = ...,
-        false_win_called: Global___FalseWinCalled | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "piao_shown", b"piao_shown", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "piao_shown", b"piao_shown", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced", "flower_laid", "treasure_turned", "kong_robbed", "false_win_called"]  # noqa: Y015
-    _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
-
-Global___TableEvent: _TypeAlias = TableEvent  # noqa: Y015
-
-@_typing.final
-class TableOpened(_message.Message):
-    """First event of every viewer."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    TABLE_FIELD_NUMBER: _builtins.int
-    SEAT_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The viewer's seat; unset for spectators."""
-    @_builtins.property
-    def table(self) -> Global___Table:
-        """The table as it was created."""
-
-    def __init__(
-        self,
-        *,
-        table: Global___Table | None = ...,
-        seat: _builtins.int | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "seat", b"seat", "table", b"table"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "seat", b"seat", "table", b"table"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
-    _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__seat) -> _WhichOneofReturnType__seat | None: ...
-
-Global___TableOpened: _TypeAlias = TableOpened  # noqa: Y015
-
-@_typing.final
-class HandStarted(_message.Message):
-    """A hand begins."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    HAND_NUMBER_FIELD_NUMBER: _builtins.int
-    DEALER_FIELD_NUMBER: _builtins.int
-    DICE_FIELD_NUMBER: _builtins.int
-    COMMITMENT_FIELD_NUMBER: _builtins.int
-    ENTROPY_FIELD_NUMBER: _builtins.int
-    WALL_TILES_FIELD_NUMBER: _builtins.int
-    DRAWN_HANDS_BEFORE_FIELD_NUMBER: _builtins.int
-    hand_number: _builtins.int
-    """Counts from 1."""
-    dealer: _builtins.int
-    """The dealer."""
-    commitment: _builtins.bytes
-    """SHA-256 of this hand's secret, already fixed by the table's commitment."""
-    wall_tiles: _builtins.int
-    """Tiles in the wall before the deal."""
-    drawn_hands_before: _builtins.int
-    """Drawn hands in a row before this one."""
-    @_builtins.property
-    def dice(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The dice that were rolled from the shuffle's random stream."""
-
-    @_builtins.property
-    def entropy(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
-        """The seats' own shares in the shuffle, seats 0 to 3."""
-
-    def __init__(
-        self,
-        *,
-        hand_number: _builtins.int = ...,
-        dealer: _builtins.int = ...,
-        dice: _abc.Iterable[_builtins.int] | None = ...,
-        commitment: _builtins.bytes = ...,
-        entropy: _abc.Iterable[_builtins.bytes] | None = ...,
-        wall_tiles: _builtins.int = ...,
-        drawn_hands_before: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "dealer", b"dealer", "dice", b"dice", "drawn_hands_before", b"drawn_hands_before", "entropy", b"entropy", "hand_number", b"hand_number", "wall_tiles", b"wall_tiles"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___HandStarted: _TypeAlias = HandStarted  # noqa: Y015
-
-@_typing.final
-class PiaoShown(_message.Message):
-    """All seats have chosen."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    UNITS_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def units(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Units, seats 0 to 3."""
-
-    def __init__(
-        self,
-        *,
-        units: _abc.Iterable[_builtins.int] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["units", b"units"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___PiaoShown: _TypeAlias = PiaoShown  # noqa: Y015
-
-@_typing.final
-class Dealt(_message.Message):
-    """The tiles are dealt."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    HANDS_FIELD_NUMBER: _builtins.int
-    WALL_TILES_FIELD_NUMBER: _builtins.int
-    wall_tiles: _builtins.int
-    """Tiles left in the wall."""
-    @_builtins.property
-    def hands(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatTiles]:
-        """Seats 0 to 3: the tiles, zeros where the viewer may not see them."""
-
-    def __init__(
-        self,
-        *,
-        hands: _abc.Iterable[Global___SeatTiles] | None = ...,
-        wall_tiles: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hands", b"hands", "wall_tiles", b"wall_tiles"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Dealt: _TypeAlias = Dealt  # noqa: Y015
-
-@_typing.final
-class SeatTiles(_message.Message):
-    """The concealed tiles of one seat."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    TILES_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def tiles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The tiles, ascending; zeros where hidden."""
-
-    def __init__(
-        self,
-        *,
-        tiles: _abc.Iterable[_builtins.int] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["tiles", b"tiles"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___SeatTiles: _TypeAlias = SeatTiles  # noqa: Y015
-
-@_typing.final
-class Drawn(_message.Message):
-    """A seat has drawn.
-
-    Example: `{seat: 1, tile: 0, origin: "front", wall_tiles: 61}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    TILE_FIELD_NUMBER: _builtins.int
-    ORIGIN_FIELD_NUMBER: _builtins.int
-    WALL_TILES_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat."""
-    tile: _builtins.int
-    """The tile; 0 for others than the seat."""
-    origin: _builtins.str
-    """`front`, `back` (a kong's replacement), `flower` (a flower's, from the back too) or `dealt_out`
-    (分张).
-    """
-    wall_tiles: _builtins.int
-    """Tiles left in the wall."""
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-        tile: _builtins.int = ...,
-        origin: _builtins.str = ...,
-        wall_tiles: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin", "seat", b"seat", "tile", b"tile", "wall_tiles", b"wall_tiles"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Drawn: _TypeAlias = Drawn  # noqa: Y015
-
-@_typing.final
-class FlowerLaid(_message.Message):
-    """A seat has laid down a flower; it draws a replacement next, if there is one."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    TILE_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat."""
-    tile: _builtins.int
-    """The flower."""
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-        tile: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "tile", b"tile"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___FlowerLaid: _TypeAlias = FlowerLaid  # noqa: Y015
-
-@_typing.final
-class TreasureTurned(_message.Message):
-    """A tile on the wall was turned up (宝牌): its kind is the treasure from now on."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    INDEX_FIELD_NUMBER: _builtins.int
-    TILE_FIELD_NUMBER: _builtins.int
-    index: _builtins.int
-    """Its place in the wall, counted from 0 in the order of the draws; unset: there is no treasure any
-    more.
-    """
-    tile: _builtins.int
-    """The tile; 0: there is no treasure any more."""
-    def __init__(
-        self,
-        *,
-        index: _builtins.int | None = ...,
-        tile: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_index", b"_index", "index", b"index"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_index", b"_index", "index", b"index", "tile", b"tile"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__index: _TypeAlias = _typing.Literal["index"]  # noqa: Y015
-    _WhichOneofArgType__index: _TypeAlias = _typing.Literal["_index", b"_index"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__index) -> _WhichOneofReturnType__index | None: ...
-
-Global___TreasureTurned: _TypeAlias = TreasureTurned  # noqa: Y015
-
-@_typing.final
-class KongRobbed(_message.Message):
-    """A tile that was being added to a meld was robbed (抢杠, 抢碰): the meld is what it was before."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    TILE_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat whose tile it was."""
-    tile: _builtins.int
-    """The tile."""
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-        tile: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "tile", b"tile"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___KongRobbed: _TypeAlias = KongRobbed  # noqa: Y015
-
-@_typing.final
-class FalseWinCalled(_message.Message):
-    """A seat has called a win that it does not have (诈胡); it pays when the hand ends."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat."""
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___FalseWinCalled: _TypeAlias = FalseWinCalled  # noqa: Y015
-
-@_typing.final
-class Discarded(_message.Message):
-    """A seat has discarded."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    TILE_FIELD_NUMBER: _builtins.int
-    DECLARED_FIELD_NUMBER: _builtins.int
-    SHOWN_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat."""
-    tile: _builtins.int
-    """The tile."""
-    declared: _builtins.str
-    """What was declared with it: empty, or one of the rule set's declarations."""
-    @_builtins.property
-    def shown(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The seat's concealed tiles, where the declaration shows them to all (明楼)."""
-
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-        tile: _builtins.int = ...,
-        declared: _builtins.str = ...,
-        shown: _abc.Iterable[_builtins.int] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["declared", b"declared", "seat", b"seat", "shown", b"shown", "tile", b"tile"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Discarded: _TypeAlias = Discarded  # noqa: Y015
-
-@_typing.final
-class Melded(_message.Message):
-    """A seat has laid down a meld.
-
-    Example: `{seat: 2, meld: {kind: "concealed_kong", tiles: [0, 0, 0, 0]}}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    MELD_FIELD_NUMBER: _builtins.int
-    DECLARED_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat."""
-    declared: _builtins.str
-    """What was declared with it: empty, or one of the rule set's declarations."""
-    @_builtins.property
-    def meld(self) -> _rules_pb2.Meld:
-        """The meld as this viewer sees it; one that was there before and has a tile more, whole."""
-
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-        meld: _rules_pb2.Meld | None = ...,
-        declared: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["meld", b"meld"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["declared", b"declared", "meld", b"meld", "seat", b"seat"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Melded: _TypeAlias = Melded  # noqa: Y015
-
-@_typing.final
-class Prompt(_message.Message):
-    """The viewer is asked.
-
-    Example: `{decision_id: "3-12", kind: "claim", actions: [{kind: "pong", tile: 25}, {kind:
-    "pass"}], ms_left: 8000}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    DECISION_ID_FIELD_NUMBER: _builtins.int
-    KIND_FIELD_NUMBER: _builtins.int
-    ACTIONS_FIELD_NUMBER: _builtins.int
-    MS_LEFT_FIELD_NUMBER: _builtins.int
-    decision_id: _builtins.str
-    """To answer with; tells nothing about other seats."""
-    kind: _builtins.str
-    """`before_deal`, `turn`, `claim` or `dealt_out`."""
-    ms_left: _builtins.int
-    """Milliseconds left when this message was sent. 0: none, the prompt may be closed already."""
-    @_builtins.property
-    def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Action]:
-        """What may be answered."""
-
-    def __init__(
-        self,
-        *,
-        decision_id: _builtins.str = ...,
-        kind: _builtins.str = ...,
-        actions: _abc.Iterable[Global___Action] | None = ...,
-        ms_left: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "decision_id", b"decision_id", "kind", b"kind", "ms_left", b"ms_left"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Prompt: _TypeAlias = Prompt  # noqa: Y015
-
-@_typing.final
-class PromptClosed(_message.Message):
-    """The viewer's prompt is closed.
-
-    Example: `{decision_id: "3-12", why: "answered", action: {kind: "pass"}}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    DECISION_ID_FIELD_NUMBER: _builtins.int
-    WHY_FIELD_NUMBER: _builtins.int
-    ACTION_FIELD_NUMBER: _builtins.int
-    decision_id: _builtins.str
-    """The prompt."""
-    why: _builtins.str
-    """`answered`, `timed_out` or `withdrawn` (another seat's claim came first, the hand ended, or the
-    table plays for the seat now).
-    """
-    @_builtins.property
-    def action(self) -> Global___Action:
-        """What was answered; unset unless `answered`."""
-
-    def __init__(
-        self,
-        *,
-        decision_id: _builtins.str = ...,
-        why: _builtins.str = ...,
-        action: Global___Action | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["action", b"action"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "decision_id", b"decision_id", "why", b"why"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___PromptClosed: _TypeAlias = PromptClosed  # noqa: Y015
-
-@_typing.final
-class TrusteeChanged(_message.Message):
-    """A seat is played for by the table (托管), or no longer.
-
-    Example: `{seat: 1, trustee: true, why: "timeouts", decision_id: "back-2"}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    TRUSTEE_FIELD_NUMBER: _builtins.int
-    WHY_FIELD_NUMBER: _builtins.int
-    DECISION_ID_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat."""
-    trustee: _builtins.bool
-    """The table plays."""
-    why: _builtins.str
-    """`timeouts`, `disconnected`, `asked` or `back`."""
-    decision_id: _builtins.str
-    """To the seat itself, where the table plays for it: the decision to which `{kind: "back"}` is the
-    answer. Otherwise empty.
-    """
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-        trustee: _builtins.bool = ...,
-        why: _builtins.str = ...,
-        decision_id: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision_id", b"decision_id", "seat", b"seat", "trustee", b"trustee", "why", b"why"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___TrusteeChanged: _TypeAlias = TrusteeChanged  # noqa: Y015
-
-@_typing.final
-class ConnectionChanged(_message.Message):
-    """A seat's stream came or went."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    CONNECTED_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat."""
-    connected: _builtins.bool
-    """A live stream attends it."""
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-        connected: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connected", b"connected", "seat", b"seat"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___ConnectionChanged: _TypeAlias = ConnectionChanged  # noqa: Y015
-
-@_typing.final
-class LeaveAnnounced(_message.Message):
-    """A player leaves after the hand in play."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SEAT_FIELD_NUMBER: _builtins.int
-    seat: _builtins.int
-    """The seat."""
-    def __init__(
-        self,
-        *,
-        seat: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___LeaveAnnounced: _TypeAlias = LeaveAnnounced  # noqa: Y015
-
-@_typing.final
-class HandEnded(_message.Message):
-    """A hand has ended."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    HAND_NUMBER_FIELD_NUMBER: _builtins.int
-    HAND_FIELD_NUMBER: _builtins.int
-    SCORE_FIELD_NUMBER: _builtins.int
-    NET_FIELD_NUMBER: _builtins.int
-    SECRET_FIELD_NUMBER: _builtins.int
-    hand_number: _builtins.int
-    """Counts from 1."""
-    secret: _builtins.bytes
-    """The secret of the shuffle: its SHA-256 is the commitment of HandStarted."""
-    @_builtins.property
-    def hand(self) -> _rules_pb2.FinishedHand:
-        """The hand with all tiles shown, and how it ended."""
-
-    @_builtins.property
-    def score(self) -> _rules_pb2.Score:
-        """What it counts and pays."""
-
-    @_builtins.property
-    def net(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Net units of seats 0 to 3."""
-
-    def __init__(
-        self,
-        *,
-        hand_number: _builtins.int = ...,
-        hand: _rules_pb2.FinishedHand | None = ...,
-        score: _rules_pb2.Score | None = ...,
-        net: _abc.Iterable[_builtins.int] | None = ...,
-        secret: _builtins.bytes = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["hand", b"hand", "score", b"score"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand", b"hand", "hand_number", b"hand_number", "net", b"net", "score", b"score", "secret", b"secret"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___HandEnded: _TypeAlias = HandEnded  # noqa: Y015
-
-@_typing.final
-class HandSettled(_message.Message):
-    """A hand was paid."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    HAND_NUMBER_FIELD_NUMBER: _builtins.int
-    KEY_FIELD_NUMBER: _builtins.int
-    PAYMENTS_FIELD_NUMBER: _builtins.int
-    hand_number: _builtins.int
-    """Counts from 1."""
-    key: _builtins.str
-    """The settlement's key in the wallet."""
-    @_builtins.property
-    def payments(self) -> _containers.RepeatedCompositeFieldContainer[Global___SettledPayment]:
-        """What was paid, in each of the table's currencies."""
-
-    def __init__(
-        self,
-        *,
-        hand_number: _builtins.int = ...,
-        key: _builtins.str = ...,
-        payments: _abc.Iterable[Global___SettledPayment] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_number", b"hand_number", "key", b"key", "payments", b"payments"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___HandSettled: _TypeAlias = HandSettled  # noqa: Y015
-
-@_typing.final
-class SettledPayment(_message.Message):
-    """One payment as it was settled.
-
-    Example: `{currency: "silver", from_seat: 1, to_seat: 0, due: 320, paid: 320, reason: "win"}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CURRENCY_FIELD_NUMBER: _builtins.int
-    BOOK_FIELD_NUMBER: _builtins.int
-    FROM_SEAT_FIELD_NUMBER: _builtins.int
-    TO_SEAT_FIELD_NUMBER: _builtins.int
-    DUE_FIELD_NUMBER: _builtins.int
-    PAID_FIELD_NUMBER: _builtins.int
-    REASON_FIELD_NUMBER: _builtins.int
-    currency: _builtins.str
-    """Currency id."""
-    book: _builtins.str
-    """Book, where the currency has books; otherwise empty."""
-    from_seat: _builtins.int
-    """The seat that paid; unset: the house."""
-    to_seat: _builtins.int
-    """The seat that was paid; unset: the house."""
-    due: _builtins.int
-    """What was due."""
-    paid: _builtins.int
-    """What was paid of it."""
-    reason: _builtins.str
-    """As the hand's transfer says."""
-    def __init__(
-        self,
-        *,
-        currency: _builtins.str = ...,
-        book: _builtins.str = ...,
-        from_seat: _builtins.int | None = ...,
-        to_seat: _builtins.int | None = ...,
-        due: _builtins.int = ...,
-        paid: _builtins.int = ...,
-        reason: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat", "_to_seat", b"_to_seat", "from_seat", b"from_seat", "to_seat", b"to_seat"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat", "_to_seat", b"_to_seat", "book", b"book", "currency", b"currency", "due", b"due", "from_seat", b"from_seat", "paid", b"paid", "reason", b"reason", "to_seat", b"to_seat"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__from_seat: _TypeAlias = _typing.Literal["from_seat"]  # noqa: Y015
-    _WhichOneofArgType__from_seat: _TypeAlias = _typing.Literal["_from_seat", b"_from_seat"]  # noqa: Y015
-    _WhichOneofReturnType__to_seat: _TypeAlias = _typing.Literal["to_seat"]  # noqa: Y015
-    _WhichOneofArgType__to_seat: _TypeAlias = _typing.Literal["_to_seat", b"_to_seat"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_seat) -> _WhichOneofReturnType__from_seat | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__to_seat) -> _WhichOneofReturnType__to_seat | None: ...
-
-Global___SettledPayment: _TypeAlias = SettledPayment  # noqa: Y015
-
-@_typing.final
-class TableClosed(_message.Message):
-    """The table has closed."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    REASON_FIELD_NUMBER: _builtins.int
-    STANDINGS_FIELD_NUMBER: _builtins.int
-    reason: _builtins.str
-    """`hands_played`, `player_left` or `escape`."""
-    @_builtins.property
-    def standings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Units won or lost at the table, seats 0 to 3."""
-
-    def __init__(
-        self,
-        *,
-        reason: _builtins.str = ...,
-        standings: _abc.Iterable[_builtins.int] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "standings", b"standings"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___TableClosed: _TypeAlias = TableClosed  # noqa: Y015
-
-@_typing.final
-class GetHandRecordRequest(_message.Message):
-    """Asks for the record of a hand.
-
-    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", hand_number: 3}`
-    """
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    TABLE_ID_FIELD_NUMBER: _builtins.int
-    HAND_NUMBER_FIELD_NUMBER: _builtins.int
-    table_id: _builtins.str
-    """The table."""
-    hand_number: _builtins.int
-    """Counts from 1."""
-    def __init__(
-        self,
-        *,
-        table_id: _builtins.str = ...,
-        hand_number: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_number", b"hand_number", "table_id", b"table_id"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetHandRecordRequest: _TypeAlias = GetHandRecordRequest  # noqa: Y015
-
-@_typing.final
-class GetHandRecordResponse(_message.Message):
-    """The record."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    RECORD_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def record(self) -> Global___HandRecord:
-        """The record."""
-
-    def __init__(
-        self,
-        *,
-        record: Global___HandRecord | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["record", b"record"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___GetHandRecordResponse: _TypeAlias = GetHandRecordResponse  # noqa: Y015
-
-@_typing.final
-class HandRecord(_message.Message):
-    """Everything about a finished hand, enough to check the shuffle and every step."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    @_typing.final
-    class LabelsEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.str
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.str = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-    TABLE_ID_FIELD_NUMBER: _builtins.int
-    HAND_NUMBER_FIELD_NUMBER: _builtins.int
-    RULES_FIELD_NUMBER: _builtins.int
-    PLAYER_IDS_FIELD_NUMBER: _builtins.int
-    TABLE_COMMITMENT_FIELD_NUMBER: _builtins.int
-    SECRET_FIELD_NUMBER: _builtins.int
-    ENTROPY_FIELD_NUMBER: _builtins.int
-    WALL_FIELD_NUMBER: _builtins.int
-    DICE_FIELD_NUMBER: _builtins.int
-    EVENTS_FIELD_NUMBER: _builtins.int
-    LABELS_FIELD_NUMBER: _builtins.int
-    table_id: _builtins.str
-    """The table."""
-    hand_number: _builtins.int
-    """Counts from 1."""
-    table_commitment: _builtins.bytes
-    """The table's commitment to its chain of secrets."""
-    secret: _builtins.bytes
-    """The hand's secret: hashed `hand_number` times it gives `table_commitment`."""
-    @_builtins.property
-    def rules(self) -> _rules_pb2.RuleSetChoice:
-        """What was played."""
-
-    @_builtins.property
-    def player_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Seats 0 to 3."""
-
-    @_builtins.property
-    def entropy(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
-        """The seats' own shares in the shuffle, seats 0 to 3."""
-
-    @_builtins.property
-    def wall(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The wall, index 0 drawn first."""
-
-    @_builtins.property
-    def dice(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """The dice."""
-
-    @_builtins.property
-    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableEvent]:
-        """The events with everything shown, without prompts, numbered from 1."""
-
-    @_builtins.property
-    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """The table's labels."""
-
-    def __init__(
-        self,
-        *,
-        table_id: _builtins.str = ...,
-        hand_number: _builtins.int = ...,
-        rules: _rules_pb2.RuleSetChoice | None = ...,
-        player_ids: _abc.Iterable[_builtins.str] | None = ...,
-        table_commitment: _builtins.bytes = ...,
-        secret: _builtins.bytes = ...,
-        entropy: _abc.Iterable[_builtins.bytes] | None = ...,
-        wall: _abc.Iterable[_builtins.int] | None = ...,
-        dice: _abc.Iterable[_builtins.int] | None = ...,
-        events: _abc.Iterable[Global___TableEvent] | None = ...,
-        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["dice", b"dice", "entropy", b"entropy", "events", b"events", "hand_number", b"hand_number", "labels", b"labels", "player_ids", b"player_ids", "rules", b"rules", "secret", b"secret", "table_commitment", b"table_commitment", "table_id", b"table_id", "wall", b"wall"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___HandRecord: _TypeAlias = HandRecord  # noqa: Y015

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class TableServiceStub(object):
-    """Creates tables, plays them, and keeps their records.
+    """Creates tables and plays them.
     """
 
     def __init__(self, channel):
@@ -75,15 +75,10 @@ class TableServiceStub(object):
                 request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableResponse.FromString,
                 _registered_method=True)
-        self.GetHandRecord = channel.unary_unary(
-                '/fangcheng.table.v1.TableService/GetHandRecord',
-                request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.GetHandRecordRequest.SerializeToString,
-                response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.GetHandRecordResponse.FromString,
-                _registered_method=True)
 
 
 class TableServiceServicer(object):
-    """Creates tables, plays them, and keeps their records.
+    """Creates tables and plays them.
     """
 
     def CreateTable(self, request, context):
@@ -120,7 +115,8 @@ class TableServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Attend(self, request, context):
-        """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
+        """Streams the caller's seat: its events from a number on, then live, with heartbeats between. Where
+        that number is too old, or a snapshot is asked for, a Snapshot comes first. A seat
         that has been without a live stream for some seconds (two unless the service is set otherwise, and
         more after the service itself was away) counts as disconnected, and the table plays for it until
         it is attended again. A newer stream of the same seat closes an older one
@@ -146,7 +142,8 @@ class TableServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Act(self, request, context):
-        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
+        as the hand or the one after is played. A
         prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
         and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
         not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
@@ -172,17 +169,6 @@ class TableServiceServicer(object):
         hand is in play. Asking again changes nothing; now may follow after.
 
         NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def GetHandRecord(self, request, context):
-        """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
-        players of the table, operators and services.
-
-        NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
-        PERMISSION_DENIED (NOT_SEATED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -231,11 +217,6 @@ def add_TableServiceServicer_to_server(servicer, server):
                     request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableRequest.FromString,
                     response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableResponse.SerializeToString,
             ),
-            'GetHandRecord': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetHandRecord,
-                    request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.GetHandRecordRequest.FromString,
-                    response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.GetHandRecordResponse.SerializeToString,
-            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'fangcheng.table.v1.TableService', rpc_method_handlers)
@@ -245,7 +226,7 @@ def add_TableServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TableService(object):
-    """Creates tables, plays them, and keeps their records.
+    """Creates tables and plays them.
     """
 
     @staticmethod
@@ -454,33 +435,6 @@ class TableService(object):
             '/fangcheng.table.v1.TableService/LeaveTable',
             fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableRequest.SerializeToString,
             fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetHandRecord(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/fangcheng.table.v1.TableService/GetHandRecord',
-            fangcheng_dot_table_dot_v1_dot_table__pb2.GetHandRecordRequest.SerializeToString,
-            fangcheng_dot_table_dot_v1_dot_table__pb2.GetHandRecordResponse.FromString,
             options,
             channel_credentials,
             insecure,

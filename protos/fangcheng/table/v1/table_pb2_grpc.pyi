@@ -6,6 +6,8 @@ Tables: four seats that play hands of one rule set, every act journaled before a
 A player attends its seat's stream and answers prompts with Act. Each viewer of a table (a seat, or
 the spectators) has events with numbers of its own, 1, 2, 3, …, without a gap: a stream that broke
 is resumed with the last number that was received. What a viewer may not see is not in its events.
+Events of the hand in play and of the one before are kept; a stream that asks for older ones begins
+with a Snapshot instead.
 """
 
 from collections import abc as _abc
@@ -32,7 +34,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TableServiceStub:
-    """Creates tables, plays them, and keeps their records."""
+    """Creates tables and plays them."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -60,7 +62,8 @@ class TableServiceStub:
     INVALID_ARGUMENT (INVALID_PAGE_TOKEN).
     """
     Attend: _grpc.UnaryStreamMultiCallable[_table_pb2.AttendRequest, _table_pb2.AttendResponse]
-    """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
+    """Streams the caller's seat: its events from a number on, then live, with heartbeats between. Where
+    that number is too old, or a snapshot is asked for, a Snapshot comes first. A seat
     that has been without a live stream for some seconds (two unless the service is set otherwise, and
     more after the service itself was away) counts as disconnected, and the table plays for it until
     it is attended again. A newer stream of the same seat closes an older one
@@ -78,7 +81,8 @@ class TableServiceStub:
     is closed as Attend is, if its reader is too slow.
     """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
-    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
+    as the hand or the one after is played. A
     prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
     and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
     not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
@@ -96,17 +100,10 @@ class TableServiceStub:
 
     NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
     """
-    GetHandRecord: _grpc.UnaryUnaryMultiCallable[_table_pb2.GetHandRecordRequest, _table_pb2.GetHandRecordResponse]
-    """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
-    players of the table, operators and services.
-
-    NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
-    PERMISSION_DENIED (NOT_SEATED).
-    """
 
 @_typing.type_check_only
 class TableServiceAsyncStub(TableServiceStub):
-    """Creates tables, plays them, and keeps their records."""
+    """Creates tables and plays them."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTable: _aio.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]  # type: ignore[assignment]
@@ -131,7 +128,8 @@ class TableServiceAsyncStub(TableServiceStub):
     INVALID_ARGUMENT (INVALID_PAGE_TOKEN).
     """
     Attend: _aio.UnaryStreamMultiCallable[_table_pb2.AttendRequest, _table_pb2.AttendResponse]  # type: ignore[assignment]
-    """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
+    """Streams the caller's seat: its events from a number on, then live, with heartbeats between. Where
+    that number is too old, or a snapshot is asked for, a Snapshot comes first. A seat
     that has been without a live stream for some seconds (two unless the service is set otherwise, and
     more after the service itself was away) counts as disconnected, and the table plays for it until
     it is attended again. A newer stream of the same seat closes an older one
@@ -149,7 +147,8 @@ class TableServiceAsyncStub(TableServiceStub):
     is closed as Attend is, if its reader is too slow.
     """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
-    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
+    as the hand or the one after is played. A
     prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
     and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
     not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
@@ -167,16 +166,9 @@ class TableServiceAsyncStub(TableServiceStub):
 
     NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
     """
-    GetHandRecord: _aio.UnaryUnaryMultiCallable[_table_pb2.GetHandRecordRequest, _table_pb2.GetHandRecordResponse]  # type: ignore[assignment]
-    """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
-    players of the table, operators and services.
-
-    NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
-    PERMISSION_DENIED (NOT_SEATED).
-    """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Creates tables, plays them, and keeps their records."""
+    """Creates tables and plays them."""
 
     @_abc_1.abstractmethod
     def CreateTable(
@@ -223,7 +215,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.AttendRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_table_pb2.AttendResponse], _abc.AsyncIterator[_table_pb2.AttendResponse]]:
-        """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
+        """Streams the caller's seat: its events from a number on, then live, with heartbeats between. Where
+        that number is too old, or a snapshot is asked for, a Snapshot comes first. A seat
         that has been without a live stream for some seconds (two unless the service is set otherwise, and
         more after the service itself was away) counts as disconnected, and the table plays for it until
         it is attended again. A newer stream of the same seat closes an older one
@@ -253,7 +246,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.ActRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.ActResponse, _abc.Awaitable[_table_pb2.ActResponse]]:
-        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
+        as the hand or the one after is played. A
         prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
         and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
         not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
@@ -282,19 +276,6 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         hand is in play. Asking again changes nothing; now may follow after.
 
         NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
-        """
-
-    @_abc_1.abstractmethod
-    def GetHandRecord(
-        self,
-        request: _table_pb2.GetHandRecordRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_table_pb2.GetHandRecordResponse, _abc.Awaitable[_table_pb2.GetHandRecordResponse]]:
-        """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
-        players of the table, operators and services.
-
-        NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
-        PERMISSION_DENIED (NOT_SEATED).
         """
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

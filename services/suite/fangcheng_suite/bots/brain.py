@@ -17,17 +17,17 @@ from typing import Protocol
 
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2
+from fangcheng_client.view import TableView
 from fangcheng_rules.analysis import Wait
 from fangcheng_rules.ruleset import Declaration, RuleSet
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.tiles import from_code
-from fangcheng_suite.view import TableView
 
 COPIES = 4
 DRAGONS = (45, 46, 47)
 
-PASS = table_pb2.Action(kind="pass")
+PASS = state_pb2.Action(kind="pass")
 
 
 class Analyst(Protocol):
@@ -68,7 +68,7 @@ class Brain:
     piao_share: float = 0.25
     """How often 5 units of piao are staked."""
 
-    async def choose(self, view: TableView, prompt: table_pb2.Prompt) -> table_pb2.Action:
+    async def choose(self, view: TableView, prompt: events_pb2.Prompt) -> state_pb2.Action:
         """The answer to a prompt: always one of its actions."""
         # A bot has no reason to call a win that it does not have.
         actions = [action for action in prompt.actions if action.kind != "false_win"]
@@ -82,11 +82,11 @@ class Brain:
             return await self._claim(view, actions)
         return await self._turn(view, actions)
 
-    def _piao(self, actions: Sequence[table_pb2.Action]) -> table_pb2.Action:
+    def _piao(self, actions: Sequence[state_pb2.Action]) -> state_pb2.Action:
         wanted = 5 if self.chance.random() < self.piao_share else 0
         return next((action for action in actions if action.amount == wanted), actions[0])
 
-    async def _turn(self, view: TableView, actions: Sequence[table_pb2.Action]) -> table_pb2.Action:
+    async def _turn(self, view: TableView, actions: Sequence[state_pb2.Action]) -> state_pb2.Action:
         own = view.own
         analysis = await self.analyst(_hand(own.concealed, own.melds))
         seen = view.seen()
@@ -94,7 +94,7 @@ class Brain:
         known = _rules(view).declarations
 
         choices = {choice.tile: choice for choice in analysis.discards}
-        best: tuple[Outlook, bool, int, table_pb2.Action] | None = None
+        best: tuple[Outlook, bool, int, state_pb2.Action] | None = None
         for action in actions:
             choice = choices.get(action.tile)
             if action.kind != "discard" or choice is None:
@@ -117,8 +117,8 @@ class Brain:
         return passes[0] if passes else actions[-1]
 
     async def _claim(
-        self, view: TableView, actions: Sequence[table_pb2.Action]
-    ) -> table_pb2.Action:
+        self, view: TableView, actions: Sequence[state_pb2.Action]
+    ) -> state_pb2.Action:
         passes = next((action for action in actions if action.kind == "pass"), actions[0])
         claims = [action for action in actions if action.kind in ("kong", "pong", "chi")]
         if not claims:
@@ -144,7 +144,7 @@ class Brain:
     async def _kong_pays(
         self,
         view: TableView,
-        action: table_pb2.Action,
+        action: state_pb2.Action,
         otherwise: Outlook | None,
         locked: bool,
     ) -> bool:
@@ -206,7 +206,7 @@ def _outlook(
 
 
 def after_claim(
-    concealed: Sequence[int], melds: Sequence[rules_pb2.Meld], action: table_pb2.Action
+    concealed: Sequence[int], melds: Sequence[rules_pb2.Meld], action: state_pb2.Action
 ) -> tuple[list[int], list[rules_pb2.Meld]]:
     """The hand of 14 after a chi or pong."""
     rest = list(concealed)
@@ -218,7 +218,7 @@ def after_claim(
 
 
 def after_kong(
-    concealed: Sequence[int], melds: Sequence[rules_pb2.Meld], action: table_pb2.Action
+    concealed: Sequence[int], melds: Sequence[rules_pb2.Meld], action: state_pb2.Action
 ) -> tuple[list[int], list[rules_pb2.Meld]]:
     """The hand after a kong, before its replacement is drawn if there is one."""
     rest = list(concealed)

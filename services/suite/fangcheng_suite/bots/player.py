@@ -19,11 +19,11 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2, matchmaking_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client import attend, explain
+from fangcheng_client.view import TableView
 from fangcheng_suite.access import BOT_SCOPE, Access
 from fangcheng_suite.errors import SuiteError
-from fangcheng_suite.view import TableView
 
 from .brain import Analyst, Brain
 
@@ -99,8 +99,10 @@ class Bot:
                     view.apply(event)
                     for decision_id in [key for key, one in answers.items() if one.task.done()]:
                         answers.pop(decision_id).task.result()  # a refusal ends the bot's game
-                    if (prompt := _asked(event)) is not None:
-                        answer = _Answer(self, table, evaluation, view.snapshot(), prompt)
+                    prompt = _asked(event)
+                    # A snapshot tells again what is being answered already.
+                    if prompt is not None and prompt.decision_id not in answers:
+                        answer = _Answer(self, table, evaluation, view.copy(), prompt)
                         answers[prompt.decision_id] = answer
                     elif event.HasField("prompt_closed"):
                         given = answers.get(event.prompt_closed.decision_id)
@@ -170,15 +172,18 @@ class Bot:
         return self.access.channel(service, f"player:{self.player_id}", [BOT_SCOPE], target=target)
 
 
-def _asked(event: table_pb2.TableEvent) -> table_pb2.Prompt | None:
+def _asked(event: events_pb2.TableEvent) -> events_pb2.Prompt | None:
     """What the bot is asked by an event: a prompt, or whether it takes its seat back."""
-    if event.HasField("prompt"):
-        return event.prompt
-    changed = event.trustee_changed
-    if not changed.decision_id:
+    known: events_pb2.TableEvent | events_pb2.Snapshot = event
+    back_id = event.trustee_changed.decision_id
+    if event.HasField("snapshot"):
+        known, back_id = event.snapshot, event.snapshot.back_decision_id
+    if known.HasField("prompt"):
+        return known.prompt
+    if not back_id:
         return None
-    back = table_pb2.Action(kind="back")
-    return table_pb2.Prompt(decision_id=changed.decision_id, kind="trustee", actions=[back])
+    back = state_pb2.Action(kind="back")
+    return events_pb2.Prompt(decision_id=back_id, kind="trustee", actions=[back])
 
 
 class _Answer:
@@ -190,7 +195,7 @@ class _Answer:
         table: grpc.aio.Channel,
         evaluation: grpc.aio.Channel,
         view: TableView,
-        prompt: table_pb2.Prompt,
+        prompt: events_pb2.Prompt,
     ) -> None:
         self.acting = False
         """It has been sent; before that it can be dropped without a trace."""

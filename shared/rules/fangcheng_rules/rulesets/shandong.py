@@ -583,6 +583,7 @@ RULE_SET = RuleSet(
     counted=_counted,
     next_dealer=_next_dealer,
     first_dealer=_first_dealer,
+    starts_over=True,  # when a player leaves (Dealer)
     declares=DECLARES,
     worth=_worth,
     titles=TITLES,

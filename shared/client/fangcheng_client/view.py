@@ -1,15 +1,21 @@
 """A table as one viewer knows it: the fold of the events that it was sent.
 
-Bots decide by it, `fangcheng watch` draws it. Tiles are wire numbers (11 is 1m), 0 is face down.
+    view = TableView()
+    async for event in attend(channel, table_id):
+        view.apply(event)
+
+A snapshot is this picture as a message: what `to_snapshot` writes, `apply` reads. The table service
+makes its snapshots with it, from the very events that their viewer was sent, so that they cannot
+tell more. Tiles are wire numbers (11 is 1m), 0 is face down.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2
 
 FACE_DOWN = 0
 
@@ -44,14 +50,18 @@ class TableView:
     """The whole table. `apply` takes the viewer's events in their order."""
 
     table_id: str = ""
+    table: state_pb2.Table = field(default_factory=state_pb2.Table)
+    """As it was opened; what has changed since is beside it."""
     rules: rules_pb2.RuleSetChoice = field(default_factory=rules_pb2.RuleSetChoice)
     own_seat: int | None = None
     """The viewer's seat; None for a spectator."""
     seats: list[SeatView] = field(default_factory=lambda: [SeatView() for _ in range(4)])
-    stakes: list[table_pb2.Stake] = field(default_factory=list)
+    stakes: list[state_pb2.Stake] = field(default_factory=list)
     hands: int = 0
     """Hands to play; 0: open."""
     hand_number: int = 0
+    started: events_pb2.HandStarted | None = None
+    """How the hand in play, or the last one, began."""
     dealer: int = 0
     wall_tiles: int = 0
     last_discard: tuple[int, int] | None = None
@@ -61,17 +71,19 @@ class TableView:
     """The tiles turned up on the wall, newest last."""
     treasure: int = 0
     """The kind of the treasure (宝牌); 0: there is none."""
-    prompt: table_pb2.Prompt | None = None
+    prompt: events_pb2.Prompt | None = None
     """The viewer's open prompt."""
-    ended: table_pb2.HandEnded | None = None
+    back_decision_id: str = ""
+    """While the table plays for the viewer: answered with `back`, it takes the seat back."""
+    ended: events_pb2.HandEnded | None = None
     """The result of the last hand, until the next begins."""
-    settled: table_pb2.HandSettled | None = None
-    closed: table_pb2.TableClosed | None = None
+    settled: events_pb2.HandSettled | None = None
+    closed: events_pb2.TableClosed | None = None
     last_number: int = 0
     dealing: bool = False
     """Nobody has played since the deal: flowers are being replaced, the dealer is next."""
 
-    def apply(self, event: table_pb2.TableEvent) -> None:
+    def apply(self, event: events_pb2.TableEvent) -> None:
         """Take the next event. A kind that this client does not know changes nothing."""
         self.last_number = event.number
         kind = event.WhichOneof("kind")
@@ -79,7 +91,7 @@ class TableView:
         if kind is not None and handler is not None:
             handler(getattr(event, kind))
 
-    def snapshot(self) -> TableView:
+    def copy(self) -> TableView:
         """A copy that later events do not change; the messages in it are shared."""
         seats = [
             replace(
@@ -110,13 +122,18 @@ class TableView:
                 seen.update(tile for tile in meld.tiles if tile != FACE_DOWN)
         return seen
 
-    def _table_opened(self, opened: table_pb2.TableOpened) -> None:
-        table = opened.table
+    def _table_opened(self, opened: events_pb2.TableOpened) -> None:
+        self._sit(opened.table)
+        self.own_seat = opened.seat if opened.HasField("seat") else None
+
+    def _sit(self, table: state_pb2.Table) -> None:
+        self.table = table
         self.table_id = table.table_id
         self.rules = table.rules
         self.hands = table.hands
+        self.hand_number = table.hand_number
+        self.dealer = table.dealer
         self.stakes = list(table.stakes)
-        self.own_seat = opened.seat if opened.HasField("seat") else None
         for known, seat in zip(self.seats, table.seats, strict=True):
             known.player_id = seat.player_id
             known.name = shown_name(seat)
@@ -125,10 +142,12 @@ class TableView:
             known.leaving = seat.leaving
             known.standing = seat.standing
 
-    def _hand_started(self, started: table_pb2.HandStarted) -> None:
+    def _hand_started(self, started: events_pb2.HandStarted) -> None:
+        self.started = started
         self.hand_number = started.hand_number
         self.dealer = started.dealer
         self.wall_tiles = started.wall_tiles
+        self.dealing = False
         self.last_discard = None
         self.turn = None
         self.turned = []
@@ -146,18 +165,18 @@ class TableView:
             seat.piao = 0
             seat.false_wins = 0
 
-    def _piao_shown(self, shown: table_pb2.PiaoShown) -> None:
+    def _piao_shown(self, shown: events_pb2.PiaoShown) -> None:
         for seat, units in zip(self.seats, shown.units, strict=True):
             seat.piao = units
 
-    def _dealt(self, dealt: table_pb2.Dealt) -> None:
+    def _dealt(self, dealt: events_pb2.Dealt) -> None:
         self.wall_tiles = dealt.wall_tiles
         self.turn = self.dealer
         self.dealing = True
         for seat, hand in zip(self.seats, dealt.hands, strict=True):
             seat.concealed = list(hand.tiles)
 
-    def _drawn(self, drawn: table_pb2.Drawn) -> None:
+    def _drawn(self, drawn: events_pb2.Drawn) -> None:
         self.wall_tiles = drawn.wall_tiles
         seat = self.seats[drawn.seat]
         seat.concealed.append(drawn.tile)
@@ -166,21 +185,21 @@ class TableView:
         self.turn = drawn.seat
         seat.drawn = drawn.tile
 
-    def _flower_laid(self, laid: table_pb2.FlowerLaid) -> None:
+    def _flower_laid(self, laid: events_pb2.FlowerLaid) -> None:
         seat = self.seats[laid.seat]
         _take(seat.concealed, laid.tile)
         seat.drawn = None
         seat.flowers.append(laid.tile)
 
-    def _treasure_turned(self, turned: table_pb2.TreasureTurned) -> None:
+    def _treasure_turned(self, turned: events_pb2.TreasureTurned) -> None:
         self.treasure = turned.tile
         if turned.tile:
             self.turned.append(turned.tile)
 
-    def _false_win_called(self, called: table_pb2.FalseWinCalled) -> None:
+    def _false_win_called(self, called: events_pb2.FalseWinCalled) -> None:
         self.seats[called.seat].false_wins += 1
 
-    def _discarded(self, discarded: table_pb2.Discarded) -> None:
+    def _discarded(self, discarded: events_pb2.Discarded) -> None:
         self.dealing = False
         seat = self.seats[discarded.seat]
         # A seat that has declared discards what it drew, whatever else is known of its hand.
@@ -194,7 +213,7 @@ class TableView:
         self.turn = None
         self.last_discard = (discarded.seat, discarded.tile)
 
-    def _melded(self, melded: table_pb2.Melded) -> None:
+    def _melded(self, melded: events_pb2.Melded) -> None:
         self.dealing = False
         seat = self.seats[melded.seat]
         meld = melded.meld
@@ -226,7 +245,7 @@ class TableView:
         self.last_discard = None
         return claimed
 
-    def _kong_robbed(self, robbed: table_pb2.KongRobbed) -> None:
+    def _kong_robbed(self, robbed: events_pb2.KongRobbed) -> None:
         self.last_discard = None
         melds = self.seats[robbed.seat].melds
         for place, meld in enumerate(melds):
@@ -237,23 +256,25 @@ class TableView:
                 before.kind = "pong" if meld.kind == "added_kong" else meld.kind
                 melds[place] = before
 
-    def _prompt(self, prompt: table_pb2.Prompt) -> None:
+    def _prompt(self, prompt: events_pb2.Prompt) -> None:
         self.prompt = prompt
 
-    def _prompt_closed(self, closed: table_pb2.PromptClosed) -> None:
+    def _prompt_closed(self, closed: events_pb2.PromptClosed) -> None:
         if self.prompt is not None and self.prompt.decision_id == closed.decision_id:
             self.prompt = None
 
-    def _trustee_changed(self, changed: table_pb2.TrusteeChanged) -> None:
+    def _trustee_changed(self, changed: events_pb2.TrusteeChanged) -> None:
         self.seats[changed.seat].trustee = changed.trustee
+        if changed.seat == self.own_seat:
+            self.back_decision_id = changed.decision_id
 
-    def _connection_changed(self, changed: table_pb2.ConnectionChanged) -> None:
+    def _connection_changed(self, changed: events_pb2.ConnectionChanged) -> None:
         self.seats[changed.seat].connected = changed.connected
 
-    def _leave_announced(self, announced: table_pb2.LeaveAnnounced) -> None:
+    def _leave_announced(self, announced: events_pb2.LeaveAnnounced) -> None:
         self.seats[announced.seat].leaving = True
 
-    def _hand_ended(self, ended: table_pb2.HandEnded) -> None:
+    def _hand_ended(self, ended: events_pb2.HandEnded) -> None:
         self.ended = ended
         self.prompt = None
         self.turn = None
@@ -265,15 +286,115 @@ class TableView:
             seat.declared = shown.declared
             seat.standing += net
 
-    def _hand_settled(self, settled: table_pb2.HandSettled) -> None:
+    def _hand_settled(self, settled: events_pb2.HandSettled) -> None:
         self.settled = settled
 
-    def _table_closed(self, closed: table_pb2.TableClosed) -> None:
+    def _table_closed(self, closed: events_pb2.TableClosed) -> None:
         self.closed = closed
         self.prompt = None
 
+    def _snapshot(self, snapshot: events_pb2.Snapshot) -> None:
+        fresh = TableView(last_number=self.last_number)
+        fresh._restore(snapshot)
+        for one in fields(self):
+            setattr(self, one.name, getattr(fresh, one.name))
 
-def shown_name(seat: table_pb2.Seat) -> str:
+    def _restore(self, snapshot: events_pb2.Snapshot) -> None:
+        self._sit(snapshot.table)
+        self.own_seat = snapshot.seat if snapshot.HasField("seat") else None
+        self.back_decision_id = snapshot.back_decision_id
+        if snapshot.HasField("hand"):
+            hand = snapshot.hand
+            self._hand_started(hand.started)
+            self.wall_tiles = hand.wall_tiles
+            self.turn = hand.turn if hand.HasField("turn") else None
+            if hand.HasField("last_discard"):
+                self.last_discard = (hand.last_discard.seat, hand.last_discard.tile)
+            self.turned = list(hand.turned)
+            self.treasure = hand.treasure
+            self.dealing = hand.dealing
+            self.ended = hand.ended if hand.HasField("ended") else None
+            self.settled = hand.settled if hand.HasField("settled") else None
+            for known, seat in zip(self.seats, hand.seats, strict=True):
+                known.concealed = list(seat.concealed)
+                known.drawn = seat.drawn if seat.HasField("drawn") else None
+                known.melds = list(seat.melds)
+                known.river = list(seat.river)
+                known.flowers = list(seat.flowers)
+                known.declared = seat.declared
+                known.piao = seat.piao
+                known.false_wins = seat.false_wins
+        self.prompt = snapshot.prompt if snapshot.HasField("prompt") else None
+        self.closed = snapshot.closed if snapshot.HasField("closed") else None
+
+    def to_snapshot(self) -> events_pb2.Snapshot:
+        """The picture as a message."""
+        snapshot = events_pb2.Snapshot(
+            table=self.standing_table(),
+            seat=self.own_seat,
+            prompt=self.prompt,
+            back_decision_id=self.back_decision_id,
+            closed=self.closed,
+        )
+        if self.started is not None:
+            snapshot.hand.CopyFrom(self._hand_snapshot())
+        return snapshot
+
+    def standing_table(self) -> state_pb2.Table:
+        """The table as it stands, as everybody may see it."""
+        table = state_pb2.Table()
+        table.CopyFrom(self.table)
+        table.phase = self.phase
+        table.hand_number = self.hand_number
+        table.dealer = self.dealer
+        table.closed_reason = self.closed.reason if self.closed is not None else ""
+        for seat, known in zip(table.seats, self.seats, strict=True):
+            seat.connected = known.connected
+            seat.trustee = known.trustee
+            seat.leaving = known.leaving
+            seat.standing = known.standing
+        return table
+
+    @property
+    def phase(self) -> state_pb2.TablePhase.ValueType:
+        """Where the table stands."""
+        if self.closed is not None:
+            return state_pb2.TABLE_PHASE_CLOSED
+        if self.started is None or self.ended is not None:
+            return state_pb2.TABLE_PHASE_BETWEEN_HANDS
+        if not any(seat.concealed or seat.melds for seat in self.seats):
+            return state_pb2.TABLE_PHASE_BEFORE_DEAL
+        return state_pb2.TABLE_PHASE_PLAYING
+
+    def _hand_snapshot(self) -> events_pb2.HandSnapshot:
+        lying = self.last_discard
+        return events_pb2.HandSnapshot(
+            started=self.started,
+            wall_tiles=self.wall_tiles,
+            seats=[
+                events_pb2.SeatSnapshot(
+                    concealed=seat.concealed,
+                    drawn=seat.drawn,
+                    melds=seat.melds,
+                    river=seat.river,
+                    flowers=seat.flowers,
+                    declared=seat.declared,
+                    piao=seat.piao,
+                    false_wins=seat.false_wins,
+                )
+                for seat in self.seats
+            ],
+            turn=self.turn,
+            last_discard=lying and events_pb2.LyingDiscard(seat=lying[0], tile=lying[1]),
+            turned=self.turned,
+            treasure=self.treasure,
+            dealing=self.dealing,
+            ended=self.ended,
+            settled=self.settled,
+        )
+
+
+def shown_name(seat: state_pb2.Seat) -> str:
     """The name of a seat's player to show: the profile where it is plain text, else the id."""
     try:
         name = seat.profile.decode("utf-8").strip()
