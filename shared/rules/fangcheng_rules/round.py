@@ -172,7 +172,10 @@ class Round(RoundState):
         """Unanswered questions to the evaluator; the same until they are answered."""
         if self.score_question is not None:
             return (ScoreQuestion(self.score_question, self.finished),)
-        return tuple([self._question(number, seat) for number, seat in self.pending.items()])
+        return tuple(
+            AnalyzeQuestion(number, seat, self._hand(seat), tuple(self.seats[seat].flowers))
+            for number, seat in self.pending.items()
+        )
 
     def prompts(self) -> dict[int, Prompt]:
         """The open decision of each seat that is asked; for that seat alone."""
@@ -199,10 +202,8 @@ class Round(RoundState):
         """Which seats the table plays for."""
         return tuple(seat.trustee for seat in self.seats)
 
-    def _question(self, number: int, seat: int) -> AnalyzeQuestion:
-        asked = self.seats[seat]
-        hand = Hand.known(tuple(asked.concealed), tuple(asked.melds))
-        return AnalyzeQuestion(number, seat, hand, tuple(asked.flowers))
+    def _hand(self, seat: int) -> Hand:
+        return Hand.known(tuple(self.seats[seat].concealed), tuple(self.seats[seat].melds))
 
     # What is done.
 
