@@ -50,8 +50,8 @@ A hand from the deal to what is paid, between four random players: any action th
 ours win where they can, which such players seldom do; so nearly all hands last until the wall is
 drawn. RiichiEnv is asked through its Python interface, as ours are, and plays its own rules in
 Rust. Ours are plain Python around the kernels, the state machine that a table plays with, and every
-event of a hand is there at its end. RiichiEnv can keep such a log or leave it; the ratio is to the
-quicker. *Simple bots* look for the shortest way to a win in every turn.
+event of a hand is there at its end; so RiichiEnv keeps its log, which it can leave as well. Counted
+in CPU time. *Simple bots* look for the shortest way to a win in every turn.
 
 ![Times RiichiEnv's hands a second]({HANDS_CHART})
 """,
