@@ -37,6 +37,7 @@ from .records import (
     is_open,
     moment_in,
     opened,
+    read,
     record,
 )
 from .speed import lowest_bit
@@ -256,12 +257,13 @@ def score_many(
     items and their fan, `flat` the fan items that stand for a fixed amount.
     """
     for i in range(len(sizes)):
-        if opened(laid_down, hands, i, limits, sizes, out) != FOURTEEN:
+        bits = read(laid_down, hands, i)
+        if opened(bits, i, limits, sizes, out) != FOURTEEN:
             continue
-        hand = record(table, laid_down, hands, i, SHAPES)
+        hand = record(table, bits, SHAPES)
         if count_readings(table, hand, SHAPES) == 0:
             continue
-        row = MOMENT_WORDS * (2 * moment_in(hands, i) + is_open(hand))
+        row = MOMENT_WORDS * (2 * moment_in(bits) + is_open(hand))
         hand = with_wait(table, with_marks(table, hand))
         items = best_items(table, hand, moments[row])
         if items < 0:
@@ -290,5 +292,5 @@ def waits_of_many(table: Words, laid_down: Words, hands: Words, sizes: Words, ou
     """Of each record of thirteen tiles: the mask of its legal waits."""
     for i in range(len(sizes)):
         if sizes[i] == THIRTEEN:
-            hand = record(table, laid_down, hands, i, SHAPES)
+            hand = record(table, read(laid_down, hands, i), SHAPES)
             out[RESULT_WORDS * i + 1] = legal_waits(table, hand)
