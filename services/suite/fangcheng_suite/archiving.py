@@ -7,18 +7,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from fangcheng_kit.settings import is_postgres
 from fangcheng_wallet.archive import ArchiveFailed, archive
-from fangcheng_wallet.settings import POSTGRES_SCHEMES
 
 from .errors import SuiteError
 
 
 async def archive_month(database: str, month: str, target: Path, console: Console) -> None:
     """Move the entries of a month to a file, and tell what went and how the ledger goes on."""
-    if not database.startswith(POSTGRES_SCHEMES):
+    if not is_postgres(database):
         raise SuiteError(
             "only a ledger in PostgreSQL has archives",
-            f"Name its address, {POSTGRES_SCHEMES[0]}user:password@host/name, with --database.",
+            "Name its address, postgresql://user:password@host/name, with --database.",
         )
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True) as progress:

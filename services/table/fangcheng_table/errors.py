@@ -44,6 +44,22 @@ class NotSeated(PermissionDenied):
         super().__init__("NOT_SEATED", f"The caller has no seat at table {table_id}.", "table_id")
 
 
+class OtherPlayer(PermissionDenied):
+    """A player asks for what is another's."""
+
+    def __init__(self) -> None:
+        super().__init__("OTHER_PLAYER", "A player may ask for its own hands only.", "player_id")
+
+
+class InvalidCursor(InvalidArgument):
+    """A cursor that no stream of finished hands has told."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "INVALID_CURSOR", "The cursor is none that this stream has told.", "cursor"
+        )
+
+
 class NotAdded(FailedPrecondition):
     """A stream of many seats does not have this one."""
 

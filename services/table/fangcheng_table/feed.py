@@ -282,6 +282,11 @@ class Waiter:
         """A message was sent."""
         self._silent_until = asyncio.get_running_loop().time() + self._silence_seconds
 
+    @property
+    def is_due(self) -> bool:
+        """The stream has been silent for long."""
+        return asyncio.get_running_loop().time() >= self._silent_until
+
     def wake(self) -> None:
         """There is something to do."""
         self._news.set()
@@ -295,3 +300,10 @@ class Waiter:
             return False
         self._news.clear()
         return True
+
+
+def heartbeat(last_number: int = 0) -> events_pb2.Heartbeat:
+    """What is sent where nothing else is; `last_number`: the newest event of the viewer."""
+    beat = events_pb2.Heartbeat(last_number=last_number)
+    beat.server_time.GetCurrentTime()
+    return beat

@@ -55,6 +55,8 @@ class Surroundings:
     """Events of a viewer that are kept in memory at most."""
     storing: Callable[[bool], None]
     """Told whether the journal takes what it is given."""
+    finished: Callable[[], None]
+    """Told when a hand was finished, and can be found in the journal."""
     stopping: asyncio.Event
     """The service is being stopped."""
 
@@ -297,17 +299,20 @@ class LiveTable:
             for place, event in enumerate(told, 1)
         ]
         closed = any(isinstance(event, TableClosed) for event in told)
-        hands = copy(self._hands)
+        following = copy(self._hands)
+        hands = [hand for record in records if (hand := following.see(record)) is not None]
         await self._around.journal.append(
             self.table_id,
             records,
             epoch=self._epoch,
             closed=convert.table_to_wire(self.state).SerializeToString() if closed else None,
             done=any(isinstance(event, HoldsReleased) for event in told),
-            hands=[hand for record in records if (hand := hands.see(record)) is not None],
+            hands=hands,
         )
         self._around.storing(True)
         self._stored(records)
+        if hands:
+            self._around.finished()
         self._measure(told)
 
     def _stored(self, records: Sequence[Record]) -> None:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import partial
 
+from fangcheng.table.v1 import events_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit.errors import ServiceError
 
@@ -35,7 +36,7 @@ class ManySeats:
         self,
         tables: Tables,
         most_behind: int,
-        heartbeat: Callable[[], wire.Heartbeat],
+        heartbeat: Callable[[], events_pb2.Heartbeat],
         waiter: Waiter,
     ) -> None:
         self._tables = tables

@@ -20,11 +20,12 @@ from fangcheng_kit.principal import current
 
 from .clocks import Patience
 from .evaluator import Evaluator
-from .feed import Reader, Waiter
+from .feed import Reader, Waiter, heartbeat
 from .live import LiveTable, Surroundings
 from .many import ManySeats
 from .metrics import TableMetrics
 from .outbox import Outbox
+from .records import News, Records
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
 from .sqlite import Commit, SqliteJournal
@@ -102,7 +103,7 @@ class TableServicer(TableServiceServicer):
     ) -> AsyncIterator[wire.AttendManyResponse]:
         """See the contract."""
         waiter = Waiter(self._settings.heartbeat_seconds)
-        seats = ManySeats(self._tables, self._settings.most_behind_events, _heartbeat, waiter)
+        seats = ManySeats(self._tables, self._settings.most_behind_events, heartbeat, waiter)
         async with aclosing(seats.run(request_iterator)) as stream:
             async for response in stream:
                 yield response
@@ -152,7 +153,7 @@ class TableServicer(TableServiceServicer):
                 elif reader.at_end:
                     return
                 elif not await waiter.wait():
-                    yield response(heartbeat=_heartbeat(reader.number))
+                    yield response(heartbeat=heartbeat(reader.number))
                     waiter.spoke()
         finally:
             table.leave(reader)
@@ -163,12 +164,6 @@ class TableServicer(TableServiceServicer):
             for seat in table.seats:
                 seat.ClearField("is_bot")
         return table
-
-
-def _heartbeat(last_number: int = 0) -> wire.Heartbeat:
-    heartbeat = wire.Heartbeat(last_number=last_number)
-    heartbeat.server_time.GetCurrentTime()
-    return heartbeat
 
 
 @asynccontextmanager
@@ -185,6 +180,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
     except (JournalError, OSError) as error:
         raise StartFailed(f"cannot open the journal: {error}") from error
     try:
+        news = News()
         around = Surroundings(
             journal=journal,
             evaluator=Evaluator(kit.connect(settings.evaluation), metrics, kit.log),
@@ -203,6 +199,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
                 resume_ms=round(settings.resume_grace_seconds * 1_000),
             ),
             most_kept=settings.most_behind_events,
+            finished=news.tell,
             stopping=kit.draining,
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
@@ -212,9 +209,10 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         kit.log.info("tables resumed", tables=resumed)
         try:
             servicer = TableServicer(tables, settings, endpoint)
+            records = RecordServicer(Records(journal), news, settings.heartbeat_seconds)
             yield [
                 Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
-                Servicer(add_TableRecordServiceServicer_to_server, RecordServicer(tables), RECORDS),
+                Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
             ]
         finally:
             await tables.stop()

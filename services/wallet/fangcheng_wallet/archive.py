@@ -79,7 +79,8 @@ async def archive(
     """Move the postings of a month (``2026-01``, UTC) to a file that is not there yet.
 
     Nothing is written to the ledger meanwhile; callers wait, and then go on. The months before must
-    have been archived, the month must be over, and the chain must have come to its end. Raises ``ArchiveFailed``.
+    have been archived, the month must be over, and the chain must have come to its end.
+    Raises ``ArchiveFailed``.
     """
     form = _FORM.fullmatch(month)
     if form is None or not 1 <= int(form[2]) <= 12:

@@ -50,10 +50,6 @@ from fangcheng_wallet.ledger import (
 )
 
 
-class BadDatabase(Exception):
-    """The database cannot be used as a ledger; the message says why."""
-
-
 class Standing(NamedTuple):
     """How a player stands, as of one moment."""
 

@@ -48,7 +48,7 @@ def attend(
     entropy: bytes = b"",
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
-    on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
+    on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The events of the caller's seat after ``from_number``, each once and in order.
 
@@ -80,7 +80,7 @@ def watch(
     *,
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
-    on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
+    on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The spectators' events of a table after ``from_number``; otherwise as ``attend``."""
     stub = table_pb2_grpc.TableServiceStub(channel)
@@ -99,7 +99,7 @@ async def resumed(
     from_number: int,
     give_up_seconds: float,
     silence_seconds: float,
-    on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
+    on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The events of a stream that is opened again and again.
 

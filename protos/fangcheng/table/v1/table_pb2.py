@@ -27,10 +27,9 @@ from fangcheng.access.v1 import access_pb2 as fangcheng_dot_access_dot_v1_dot_ac
 from fangcheng.rules.v1 import rules_pb2 as fangcheng_dot_rules_dot_v1_dot_rules__pb2
 from fangcheng.table.v1 import events_pb2 as fangcheng_dot_table_dot_v1_dot_events__pb2
 from fangcheng.table.v1 import state_pb2 as fangcheng_dot_table_dot_v1_dot_state__pb2
-from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66\x61ngcheng/table/v1/table.proto\x12\x12\x66\x61ngcheng.table.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1f\x66\x61ngcheng/table/v1/events.proto\x1a\x1e\x66\x61ngcheng/table/v1/state.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x01\n\x0eSeatAssignment\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x19\n\x07profile\x18\x02 \x01(\x0c\x42\x08\xbaH\x05z\x03\x18\x80\x08\x12%\n\x08hold_ids\x18\x03 \x03(\tB\x13\xbaH\x10\x92\x01\r\x10\x08\x18\x01\"\x07r\x05\x10\x01\x18\x80\x01\x12\x0e\n\x06is_bot\x18\x04 \x01(\x08\"\xfc\x03\n\x12\x43reateTableRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x38\n\x05rules\x18\x02 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoiceB\x06\xbaH\x03\xc8\x01\x01\x12=\n\x05seats\x18\x03 \x03(\x0b\x32\".fangcheng.table.v1.SeatAssignmentB\n\xbaH\x07\x92\x01\x04\x08\x04\x10\x04\x12\x33\n\x06stakes\x18\x04 \x03(\x0b\x32\x19.fangcheng.table.v1.StakeB\x08\xbaH\x05\x92\x01\x02\x10\x04\x12\x17\n\x05hands\x18\x05 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07\x12*\n\x06timing\x18\x06 \x01(\x0b\x32\x1a.fangcheng.table.v1.Timing\x12[\n\x06labels\x18\x07 \x03(\x0b\x32\x32.fangcheng.table.v1.CreateTableRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x08\"\x06r\x04\x10\x01\x18?*\x05r\x03\x18\x80\x01\x12\x34\n\x04\x66\x65\x65s\x18\x08 \x03(\x0b\x32\x1c.fangcheng.table.v1.TableFeeB\x08\xbaH\x05\x92\x01\x02\x10\x04\x12\x11\n\thold_only\x18\t \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"Q\n\x13\x43reateTableResponse\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.fangcheng.table.v1.Table\x12\x10\n\x08replayed\x18\x02 \x01(\x08\".\n\x0fGetTableRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"<\n\x10GetTableResponse\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.fangcheng.table.v1.Table\"\xa9\x02\n\x11ListTablesRequest\x12\x16\n\x0einclude_closed\x18\x01 \x01(\x08\x12\x19\n\x08rule_set\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12Z\n\x06labels\x18\x03 \x03(\x0b\x32\x31.fangcheng.table.v1.ListTablesRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x08\"\x06r\x04\x10\x01\x18?*\x05r\x03\x18\x80\x01\x12\x1b\n\tplayer_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1b\n\tpage_size\x18\x05 \x01(\rB\x08\xbaH\x05*\x03\x18\xf4\x03\x12\x1c\n\npage_token\x18\x06 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"X\n\x12ListTablesResponse\x12)\n\x06tables\x18\x01 \x03(\x0b\x32\x19.fangcheng.table.v1.Table\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"m\n\rAttendRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x13\n\x0b\x66rom_number\x18\x02 \x01(\x04\x12\x18\n\x07\x65ntropy\x18\x03 \x01(\x0c\x42\x07\xbaH\x04z\x02\x18 \x12\x10\n\x08snapshot\x18\x04 \x01(\x08\"\x80\x01\n\x0e\x41ttendResponse\x12/\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1e.fangcheng.table.v1.TableEventH\x00\x12\x32\n\theartbeat\x18\x02 \x01(\x0b\x32\x1d.fangcheng.table.v1.HeartbeatH\x00\x42\t\n\x07message\"Q\n\tHeartbeat\x12/\n\x0bserver_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0blast_number\x18\x02 \x01(\x04\"\xaf\x01\n\x11\x41ttendManyRequest\x12*\n\x03\x61\x64\x64\x18\x01 \x01(\x0b\x32\x1b.fangcheng.table.v1.AddSeatH\x00\x12\x30\n\x06remove\x18\x02 \x01(\x0b\x32\x1e.fangcheng.table.v1.RemoveSeatH\x00\x12*\n\x03\x61\x63t\x18\x03 \x01(\x0b\x32\x1b.fangcheng.table.v1.SeatActH\x00\x42\x10\n\x07message\x12\x05\xbaH\x02\x08\x01\"\x86\x01\n\x07\x41\x64\x64Seat\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1b\n\x08table_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x13\n\x0b\x66rom_number\x18\x03 \x01(\x04\x12\x18\n\x07\x65ntropy\x18\x04 \x01(\x0c\x42\x07\xbaH\x04z\x02\x18 \x12\x10\n\x08snapshot\x18\x05 \x01(\x08\"H\n\nRemoveSeat\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1b\n\x08table_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"]\n\x07SeatAct\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x33\n\x03\x61\x63t\x18\x02 \x01(\x0b\x32\x1e.fangcheng.table.v1.ActRequestB\x06\xbaH\x03\xc8\x01\x01\"\x97\x02\n\x12\x41ttendManyResponse\x12\x30\n\x06\x65vents\x18\x01 \x01(\x0b\x32\x1e.fangcheng.table.v1.SeatEventsH\x00\x12\x32\n\theartbeat\x18\x02 \x01(\x0b\x32\x1d.fangcheng.table.v1.HeartbeatH\x00\x12\x32\n\x07problem\x18\x03 \x01(\x0b\x32\x1f.fangcheng.table.v1.SeatProblemH\x00\x12.\n\x05\x61\x63ted\x18\x04 \x01(\x0b\x32\x1d.fangcheng.table.v1.SeatActedH\x00\x12,\n\x04\x64one\x18\x05 \x01(\x0b\x32\x1c.fangcheng.table.v1.SeatDoneH\x00\x42\t\n\x07message\";\n\nSeatEvents\x12-\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1d.fangcheng.table.v1.SeatEvent\"_\n\tSeatEvent\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\t\x12-\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x1e.fangcheng.table.v1.TableEvent\"u\n\x0bSeatProblem\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x03 \x01(\t\x12,\n\x07problem\x18\x04 \x01(\x0b\x32\x1b.fangcheng.rules.v1.Problem\"E\n\tSeatActed\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x03 \x01(\t\"/\n\x08SeatDone\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\t\"}\n\nActRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x1e\n\x0b\x64\x65\x63ision_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x32\n\x06\x61\x63tion\x18\x03 \x01(\x0b\x32\x1a.fangcheng.table.v1.ActionB\x06\xbaH\x03\xc8\x01\x01\"\x1f\n\x0b\x41\x63tResponse\x12\x10\n\x08replayed\x18\x01 \x01(\x08\"R\n\x0cWatchRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x13\n\x0b\x66rom_number\x18\x02 \x01(\x04\x12\x10\n\x08snapshot\x18\x03 \x01(\x08\"\x7f\n\rWatchResponse\x12/\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1e.fangcheng.table.v1.TableEventH\x00\x12\x32\n\theartbeat\x18\x02 \x01(\x0b\x32\x1d.fangcheng.table.v1.HeartbeatH\x00\x42\t\n\x07message\"i\n\x11LeaveTableRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x37\n\x04mode\x18\x02 \x01(\x0e\x32\x1d.fangcheng.table.v1.LeaveModeB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\">\n\x12LeaveTableResponse\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.fangcheng.table.v1.Table*V\n\tLeaveMode\x12\x1a\n\x16LEAVE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15LEAVE_MODE_AFTER_HAND\x10\x01\x12\x12\n\x0eLEAVE_MODE_NOW\x10\x02\x32\xbf\x06\n\x0cTableService\x12x\n\x0b\x43reateTable\x12&.fangcheng.table.v1.CreateTableRequest\x1a\'.fangcheng.table.v1.CreateTableResponse\"\x18\x90\x02\x02\xb2\xe1\x18\x11\n\x02\x02\x03\x12\x0bmatchmaking\x12\x63\n\x08GetTable\x12#.fangcheng.table.v1.GetTableRequest\x1a$.fangcheng.table.v1.GetTableResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12i\n\nListTables\x12%.fangcheng.table.v1.ListTablesRequest\x1a&.fangcheng.table.v1.ListTablesResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12Z\n\x06\x41ttend\x12!.fangcheng.table.v1.AttendRequest\x1a\".fangcheng.table.v1.AttendResponse\"\x07\xb2\xe1\x18\x03\n\x01\x01\x30\x01\x12q\n\nAttendMany\x12%.fangcheng.table.v1.AttendManyRequest\x1a&.fangcheng.table.v1.AttendManyResponse\"\x10\xb2\xe1\x18\x0c\n\x02\x02\x03\x1a\x06\x61\x63t_as(\x01\x30\x01\x12R\n\x03\x41\x63t\x12\x1e.fangcheng.table.v1.ActRequest\x1a\x1f.fangcheng.table.v1.ActResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12Y\n\x05Watch\x12 .fangcheng.table.v1.WatchRequest\x1a!.fangcheng.table.v1.WatchResponse\"\t\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x30\x01\x12g\n\nLeaveTable\x12%.fangcheng.table.v1.LeaveTableRequest\x1a&.fangcheng.table.v1.LeaveTableResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66\x61ngcheng/table/v1/table.proto\x12\x12\x66\x61ngcheng.table.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1f\x66\x61ngcheng/table/v1/events.proto\x1a\x1e\x66\x61ngcheng/table/v1/state.proto\"\x81\x01\n\x0eSeatAssignment\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x19\n\x07profile\x18\x02 \x01(\x0c\x42\x08\xbaH\x05z\x03\x18\x80\x08\x12%\n\x08hold_ids\x18\x03 \x03(\tB\x13\xbaH\x10\x92\x01\r\x10\x08\x18\x01\"\x07r\x05\x10\x01\x18\x80\x01\x12\x0e\n\x06is_bot\x18\x04 \x01(\x08\"\xfc\x03\n\x12\x43reateTableRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x38\n\x05rules\x18\x02 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoiceB\x06\xbaH\x03\xc8\x01\x01\x12=\n\x05seats\x18\x03 \x03(\x0b\x32\".fangcheng.table.v1.SeatAssignmentB\n\xbaH\x07\x92\x01\x04\x08\x04\x10\x04\x12\x33\n\x06stakes\x18\x04 \x03(\x0b\x32\x19.fangcheng.table.v1.StakeB\x08\xbaH\x05\x92\x01\x02\x10\x04\x12\x17\n\x05hands\x18\x05 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07\x12*\n\x06timing\x18\x06 \x01(\x0b\x32\x1a.fangcheng.table.v1.Timing\x12[\n\x06labels\x18\x07 \x03(\x0b\x32\x32.fangcheng.table.v1.CreateTableRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x08\"\x06r\x04\x10\x01\x18?*\x05r\x03\x18\x80\x01\x12\x34\n\x04\x66\x65\x65s\x18\x08 \x03(\x0b\x32\x1c.fangcheng.table.v1.TableFeeB\x08\xbaH\x05\x92\x01\x02\x10\x04\x12\x11\n\thold_only\x18\t \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"Q\n\x13\x43reateTableResponse\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.fangcheng.table.v1.Table\x12\x10\n\x08replayed\x18\x02 \x01(\x08\".\n\x0fGetTableRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"<\n\x10GetTableResponse\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.fangcheng.table.v1.Table\"\xa9\x02\n\x11ListTablesRequest\x12\x16\n\x0einclude_closed\x18\x01 \x01(\x08\x12\x19\n\x08rule_set\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12Z\n\x06labels\x18\x03 \x03(\x0b\x32\x31.fangcheng.table.v1.ListTablesRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x08\"\x06r\x04\x10\x01\x18?*\x05r\x03\x18\x80\x01\x12\x1b\n\tplayer_id\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x1b\n\tpage_size\x18\x05 \x01(\rB\x08\xbaH\x05*\x03\x18\xf4\x03\x12\x1c\n\npage_token\x18\x06 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"X\n\x12ListTablesResponse\x12)\n\x06tables\x18\x01 \x03(\x0b\x32\x19.fangcheng.table.v1.Table\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"m\n\rAttendRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x13\n\x0b\x66rom_number\x18\x02 \x01(\x04\x12\x18\n\x07\x65ntropy\x18\x03 \x01(\x0c\x42\x07\xbaH\x04z\x02\x18 \x12\x10\n\x08snapshot\x18\x04 \x01(\x08\"\x80\x01\n\x0e\x41ttendResponse\x12/\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1e.fangcheng.table.v1.TableEventH\x00\x12\x32\n\theartbeat\x18\x02 \x01(\x0b\x32\x1d.fangcheng.table.v1.HeartbeatH\x00\x42\t\n\x07message\"\xaf\x01\n\x11\x41ttendManyRequest\x12*\n\x03\x61\x64\x64\x18\x01 \x01(\x0b\x32\x1b.fangcheng.table.v1.AddSeatH\x00\x12\x30\n\x06remove\x18\x02 \x01(\x0b\x32\x1e.fangcheng.table.v1.RemoveSeatH\x00\x12*\n\x03\x61\x63t\x18\x03 \x01(\x0b\x32\x1b.fangcheng.table.v1.SeatActH\x00\x42\x10\n\x07message\x12\x05\xbaH\x02\x08\x01\"\x86\x01\n\x07\x41\x64\x64Seat\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1b\n\x08table_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x13\n\x0b\x66rom_number\x18\x03 \x01(\x04\x12\x18\n\x07\x65ntropy\x18\x04 \x01(\x0c\x42\x07\xbaH\x04z\x02\x18 \x12\x10\n\x08snapshot\x18\x05 \x01(\x08\"H\n\nRemoveSeat\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1b\n\x08table_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"]\n\x07SeatAct\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x33\n\x03\x61\x63t\x18\x02 \x01(\x0b\x32\x1e.fangcheng.table.v1.ActRequestB\x06\xbaH\x03\xc8\x01\x01\"\x97\x02\n\x12\x41ttendManyResponse\x12\x30\n\x06\x65vents\x18\x01 \x01(\x0b\x32\x1e.fangcheng.table.v1.SeatEventsH\x00\x12\x32\n\theartbeat\x18\x02 \x01(\x0b\x32\x1d.fangcheng.table.v1.HeartbeatH\x00\x12\x32\n\x07problem\x18\x03 \x01(\x0b\x32\x1f.fangcheng.table.v1.SeatProblemH\x00\x12.\n\x05\x61\x63ted\x18\x04 \x01(\x0b\x32\x1d.fangcheng.table.v1.SeatActedH\x00\x12,\n\x04\x64one\x18\x05 \x01(\x0b\x32\x1c.fangcheng.table.v1.SeatDoneH\x00\x42\t\n\x07message\";\n\nSeatEvents\x12-\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1d.fangcheng.table.v1.SeatEvent\"_\n\tSeatEvent\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\t\x12-\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x1e.fangcheng.table.v1.TableEvent\"u\n\x0bSeatProblem\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x03 \x01(\t\x12,\n\x07problem\x18\x04 \x01(\x0b\x32\x1b.fangcheng.rules.v1.Problem\"E\n\tSeatActed\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x03 \x01(\t\"/\n\x08SeatDone\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x10\n\x08table_id\x18\x02 \x01(\t\"}\n\nActRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x1e\n\x0b\x64\x65\x63ision_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x32\n\x06\x61\x63tion\x18\x03 \x01(\x0b\x32\x1a.fangcheng.table.v1.ActionB\x06\xbaH\x03\xc8\x01\x01\"\x1f\n\x0b\x41\x63tResponse\x12\x10\n\x08replayed\x18\x01 \x01(\x08\"R\n\x0cWatchRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x13\n\x0b\x66rom_number\x18\x02 \x01(\x04\x12\x10\n\x08snapshot\x18\x03 \x01(\x08\"\x7f\n\rWatchResponse\x12/\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1e.fangcheng.table.v1.TableEventH\x00\x12\x32\n\theartbeat\x18\x02 \x01(\x0b\x32\x1d.fangcheng.table.v1.HeartbeatH\x00\x42\t\n\x07message\"i\n\x11LeaveTableRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x37\n\x04mode\x18\x02 \x01(\x0e\x32\x1d.fangcheng.table.v1.LeaveModeB\n\xbaH\x07\x82\x01\x04\x10\x01 \x00\">\n\x12LeaveTableResponse\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.fangcheng.table.v1.Table*V\n\tLeaveMode\x12\x1a\n\x16LEAVE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15LEAVE_MODE_AFTER_HAND\x10\x01\x12\x12\n\x0eLEAVE_MODE_NOW\x10\x02\x32\xbf\x06\n\x0cTableService\x12x\n\x0b\x43reateTable\x12&.fangcheng.table.v1.CreateTableRequest\x1a\'.fangcheng.table.v1.CreateTableResponse\"\x18\x90\x02\x02\xb2\xe1\x18\x11\n\x02\x02\x03\x12\x0bmatchmaking\x12\x63\n\x08GetTable\x12#.fangcheng.table.v1.GetTableRequest\x1a$.fangcheng.table.v1.GetTableResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12i\n\nListTables\x12%.fangcheng.table.v1.ListTablesRequest\x1a&.fangcheng.table.v1.ListTablesResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12Z\n\x06\x41ttend\x12!.fangcheng.table.v1.AttendRequest\x1a\".fangcheng.table.v1.AttendResponse\"\x07\xb2\xe1\x18\x03\n\x01\x01\x30\x01\x12q\n\nAttendMany\x12%.fangcheng.table.v1.AttendManyRequest\x1a&.fangcheng.table.v1.AttendManyResponse\"\x10\xb2\xe1\x18\x0c\n\x02\x02\x03\x1a\x06\x61\x63t_as(\x01\x30\x01\x12R\n\x03\x41\x63t\x12\x1e.fangcheng.table.v1.ActRequest\x1a\x1f.fangcheng.table.v1.ActResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12Y\n\x05Watch\x12 .fangcheng.table.v1.WatchRequest\x1a!.fangcheng.table.v1.WatchResponse\"\t\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x30\x01\x12g\n\nLeaveTable\x12%.fangcheng.table.v1.LeaveTableRequest\x1a&.fangcheng.table.v1.LeaveTableResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -121,64 +120,62 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TABLESERVICE'].methods_by_name['Watch']._serialized_options = b'\262\341\030\005\n\003\001\002\003'
   _globals['_TABLESERVICE'].methods_by_name['LeaveTable']._loaded_options = None
   _globals['_TABLESERVICE'].methods_by_name['LeaveTable']._serialized_options = b'\220\002\002\262\341\030\003\n\001\001'
-  _globals['_LEAVEMODE']._serialized_start=3505
-  _globals['_LEAVEMODE']._serialized_end=3591
-  _globals['_SEATASSIGNMENT']._serialized_start=248
-  _globals['_SEATASSIGNMENT']._serialized_end=377
-  _globals['_CREATETABLEREQUEST']._serialized_start=380
-  _globals['_CREATETABLEREQUEST']._serialized_end=888
-  _globals['_CREATETABLEREQUEST_LABELSENTRY']._serialized_start=843
-  _globals['_CREATETABLEREQUEST_LABELSENTRY']._serialized_end=888
-  _globals['_CREATETABLERESPONSE']._serialized_start=890
-  _globals['_CREATETABLERESPONSE']._serialized_end=971
-  _globals['_GETTABLEREQUEST']._serialized_start=973
-  _globals['_GETTABLEREQUEST']._serialized_end=1019
-  _globals['_GETTABLERESPONSE']._serialized_start=1021
-  _globals['_GETTABLERESPONSE']._serialized_end=1081
-  _globals['_LISTTABLESREQUEST']._serialized_start=1084
-  _globals['_LISTTABLESREQUEST']._serialized_end=1381
-  _globals['_LISTTABLESREQUEST_LABELSENTRY']._serialized_start=843
-  _globals['_LISTTABLESREQUEST_LABELSENTRY']._serialized_end=888
-  _globals['_LISTTABLESRESPONSE']._serialized_start=1383
-  _globals['_LISTTABLESRESPONSE']._serialized_end=1471
-  _globals['_ATTENDREQUEST']._serialized_start=1473
-  _globals['_ATTENDREQUEST']._serialized_end=1582
-  _globals['_ATTENDRESPONSE']._serialized_start=1585
-  _globals['_ATTENDRESPONSE']._serialized_end=1713
-  _globals['_HEARTBEAT']._serialized_start=1715
-  _globals['_HEARTBEAT']._serialized_end=1796
-  _globals['_ATTENDMANYREQUEST']._serialized_start=1799
-  _globals['_ATTENDMANYREQUEST']._serialized_end=1974
-  _globals['_ADDSEAT']._serialized_start=1977
-  _globals['_ADDSEAT']._serialized_end=2111
-  _globals['_REMOVESEAT']._serialized_start=2113
-  _globals['_REMOVESEAT']._serialized_end=2185
-  _globals['_SEATACT']._serialized_start=2187
-  _globals['_SEATACT']._serialized_end=2280
-  _globals['_ATTENDMANYRESPONSE']._serialized_start=2283
-  _globals['_ATTENDMANYRESPONSE']._serialized_end=2562
-  _globals['_SEATEVENTS']._serialized_start=2564
-  _globals['_SEATEVENTS']._serialized_end=2623
-  _globals['_SEATEVENT']._serialized_start=2625
-  _globals['_SEATEVENT']._serialized_end=2720
-  _globals['_SEATPROBLEM']._serialized_start=2722
-  _globals['_SEATPROBLEM']._serialized_end=2839
-  _globals['_SEATACTED']._serialized_start=2841
-  _globals['_SEATACTED']._serialized_end=2910
-  _globals['_SEATDONE']._serialized_start=2912
-  _globals['_SEATDONE']._serialized_end=2959
-  _globals['_ACTREQUEST']._serialized_start=2961
-  _globals['_ACTREQUEST']._serialized_end=3086
-  _globals['_ACTRESPONSE']._serialized_start=3088
-  _globals['_ACTRESPONSE']._serialized_end=3119
-  _globals['_WATCHREQUEST']._serialized_start=3121
-  _globals['_WATCHREQUEST']._serialized_end=3203
-  _globals['_WATCHRESPONSE']._serialized_start=3205
-  _globals['_WATCHRESPONSE']._serialized_end=3332
-  _globals['_LEAVETABLEREQUEST']._serialized_start=3334
-  _globals['_LEAVETABLEREQUEST']._serialized_end=3439
-  _globals['_LEAVETABLERESPONSE']._serialized_start=3441
-  _globals['_LEAVETABLERESPONSE']._serialized_end=3503
-  _globals['_TABLESERVICE']._serialized_start=3594
-  _globals['_TABLESERVICE']._serialized_end=4425
+  _globals['_LEAVEMODE']._serialized_start=3389
+  _globals['_LEAVEMODE']._serialized_end=3475
+  _globals['_SEATASSIGNMENT']._serialized_start=215
+  _globals['_SEATASSIGNMENT']._serialized_end=344
+  _globals['_CREATETABLEREQUEST']._serialized_start=347
+  _globals['_CREATETABLEREQUEST']._serialized_end=855
+  _globals['_CREATETABLEREQUEST_LABELSENTRY']._serialized_start=810
+  _globals['_CREATETABLEREQUEST_LABELSENTRY']._serialized_end=855
+  _globals['_CREATETABLERESPONSE']._serialized_start=857
+  _globals['_CREATETABLERESPONSE']._serialized_end=938
+  _globals['_GETTABLEREQUEST']._serialized_start=940
+  _globals['_GETTABLEREQUEST']._serialized_end=986
+  _globals['_GETTABLERESPONSE']._serialized_start=988
+  _globals['_GETTABLERESPONSE']._serialized_end=1048
+  _globals['_LISTTABLESREQUEST']._serialized_start=1051
+  _globals['_LISTTABLESREQUEST']._serialized_end=1348
+  _globals['_LISTTABLESREQUEST_LABELSENTRY']._serialized_start=810
+  _globals['_LISTTABLESREQUEST_LABELSENTRY']._serialized_end=855
+  _globals['_LISTTABLESRESPONSE']._serialized_start=1350
+  _globals['_LISTTABLESRESPONSE']._serialized_end=1438
+  _globals['_ATTENDREQUEST']._serialized_start=1440
+  _globals['_ATTENDREQUEST']._serialized_end=1549
+  _globals['_ATTENDRESPONSE']._serialized_start=1552
+  _globals['_ATTENDRESPONSE']._serialized_end=1680
+  _globals['_ATTENDMANYREQUEST']._serialized_start=1683
+  _globals['_ATTENDMANYREQUEST']._serialized_end=1858
+  _globals['_ADDSEAT']._serialized_start=1861
+  _globals['_ADDSEAT']._serialized_end=1995
+  _globals['_REMOVESEAT']._serialized_start=1997
+  _globals['_REMOVESEAT']._serialized_end=2069
+  _globals['_SEATACT']._serialized_start=2071
+  _globals['_SEATACT']._serialized_end=2164
+  _globals['_ATTENDMANYRESPONSE']._serialized_start=2167
+  _globals['_ATTENDMANYRESPONSE']._serialized_end=2446
+  _globals['_SEATEVENTS']._serialized_start=2448
+  _globals['_SEATEVENTS']._serialized_end=2507
+  _globals['_SEATEVENT']._serialized_start=2509
+  _globals['_SEATEVENT']._serialized_end=2604
+  _globals['_SEATPROBLEM']._serialized_start=2606
+  _globals['_SEATPROBLEM']._serialized_end=2723
+  _globals['_SEATACTED']._serialized_start=2725
+  _globals['_SEATACTED']._serialized_end=2794
+  _globals['_SEATDONE']._serialized_start=2796
+  _globals['_SEATDONE']._serialized_end=2843
+  _globals['_ACTREQUEST']._serialized_start=2845
+  _globals['_ACTREQUEST']._serialized_end=2970
+  _globals['_ACTRESPONSE']._serialized_start=2972
+  _globals['_ACTRESPONSE']._serialized_end=3003
+  _globals['_WATCHREQUEST']._serialized_start=3005
+  _globals['_WATCHREQUEST']._serialized_end=3087
+  _globals['_WATCHRESPONSE']._serialized_start=3089
+  _globals['_WATCHRESPONSE']._serialized_end=3216
+  _globals['_LEAVETABLEREQUEST']._serialized_start=3218
+  _globals['_LEAVETABLEREQUEST']._serialized_end=3323
+  _globals['_LEAVETABLERESPONSE']._serialized_start=3325
+  _globals['_LEAVETABLERESPONSE']._serialized_end=3387
+  _globals['_TABLESERVICE']._serialized_start=3478
+  _globals['_TABLESERVICE']._serialized_end=4309
 # @@protoc_insertion_point(module_scope)

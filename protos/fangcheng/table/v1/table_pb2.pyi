@@ -16,7 +16,6 @@ from fangcheng.table.v1 import events_pb2 as _events_pb2
 from fangcheng.table.v1 import state_pb2 as _state_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -410,14 +409,14 @@ class AttendResponse(_message.Message):
         """The next event of this seat."""
 
     @_builtins.property
-    def heartbeat(self) -> Global___Heartbeat:
+    def heartbeat(self) -> _events_pb2.Heartbeat:
         """Sent when nothing else was for a while."""
 
     def __init__(
         self,
         *,
         event: _events_pb2.TableEvent | None = ...,
-        heartbeat: Global___Heartbeat | None = ...,
+        heartbeat: _events_pb2.Heartbeat | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -428,34 +427,6 @@ class AttendResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
 Global___AttendResponse: _TypeAlias = AttendResponse  # noqa: Y015
-
-@_typing.final
-class Heartbeat(_message.Message):
-    """Tells that the stream is alive."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    SERVER_TIME_FIELD_NUMBER: _builtins.int
-    LAST_NUMBER_FIELD_NUMBER: _builtins.int
-    last_number: _builtins.int
-    """The newest number of this viewer; 0 on a stream of many seats."""
-    @_builtins.property
-    def server_time(self) -> _timestamp_pb2.Timestamp:
-        """The table's clock."""
-
-    def __init__(
-        self,
-        *,
-        server_time: _timestamp_pb2.Timestamp | None = ...,
-        last_number: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["server_time", b"server_time"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_number", b"last_number", "server_time", b"server_time"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Heartbeat: _TypeAlias = Heartbeat  # noqa: Y015
 
 @_typing.final
 class AttendManyRequest(_message.Message):
@@ -616,7 +587,7 @@ class AttendManyResponse(_message.Message):
         """Events of one or more seats, in order for each seat."""
 
     @_builtins.property
-    def heartbeat(self) -> Global___Heartbeat:
+    def heartbeat(self) -> _events_pb2.Heartbeat:
         """Sent when nothing else was for a while."""
 
     @_builtins.property
@@ -635,7 +606,7 @@ class AttendManyResponse(_message.Message):
         self,
         *,
         events: Global___SeatEvents | None = ...,
-        heartbeat: Global___Heartbeat | None = ...,
+        heartbeat: _events_pb2.Heartbeat | None = ...,
         problem: Global___SeatProblem | None = ...,
         acted: Global___SeatActed | None = ...,
         done: Global___SeatDone | None = ...,
@@ -902,14 +873,14 @@ class WatchResponse(_message.Message):
         """The next event of the spectators' view."""
 
     @_builtins.property
-    def heartbeat(self) -> Global___Heartbeat:
+    def heartbeat(self) -> _events_pb2.Heartbeat:
         """Sent when nothing else was for a while."""
 
     def __init__(
         self,
         *,
         event: _events_pb2.TableEvent | None = ...,
-        heartbeat: Global___Heartbeat | None = ...,
+        heartbeat: _events_pb2.Heartbeat | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
