@@ -214,6 +214,11 @@ class Feed:
         """Number from which on every event that follows is kept."""
         return self._seen[viewer].oldest
 
+    @property
+    def spectators(self) -> int:
+        """Readers that watch."""
+        return sum(reader.viewer == SPECTATORS for reader in self._readers)
+
     def event(self, viewer: int, number: int) -> events_pb2.TableEvent:
         """An event of a viewer that is kept, as it is to be sent now."""
         event = events_pb2.TableEvent.FromString(self._seen[viewer].body(number))

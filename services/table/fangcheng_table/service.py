@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from .clocks import Patience
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
 from .live import LiveTable, Surroundings
+from .lobby import Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
 from .outbox import Outbox
@@ -125,6 +127,21 @@ class TableServicer(TableServiceServicer):
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
                 yield response
+
+    async def WatchTables(
+        self, request: wire.WatchTablesRequest, context: Context
+    ) -> AsyncIterator[wire.WatchTablesResponse]:
+        """See the contract."""
+        waiter = Waiter(self._settings.heartbeat_seconds)
+        lobby = Lobby(lambda: self._tables.live, request.rule_set, dict(request.labels))
+        while True:
+            for changes in lobby.look():
+                yield wire.WatchTablesResponse(changes=changes)
+                waiter.spoke()
+            if waiter.is_due:
+                yield wire.WatchTablesResponse(heartbeat=heartbeat())
+                waiter.spoke()
+            await asyncio.sleep(self._settings.summary_seconds)
 
     async def LeaveTable(
         self, request: wire.LeaveTableRequest, context: Context

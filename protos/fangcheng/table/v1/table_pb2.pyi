@@ -16,6 +16,7 @@ from fangcheng.table.v1 import events_pb2 as _events_pb2
 from fangcheng.table.v1 import state_pb2 as _state_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -891,6 +892,253 @@ class WatchResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
 Global___WatchResponse: _TypeAlias = WatchResponse  # noqa: Y015
+
+@_typing.final
+class WatchTablesRequest(_message.Message):
+    """Watches the live tables.
+
+    Example: `{rule_set: "baishan_kele", labels: {key: "club", value: "17"}}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    RULE_SET_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    rule_set: _builtins.str
+    """Only of this rule set; empty: of all."""
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Only tables with all of these labels."""
+
+    def __init__(
+        self,
+        *,
+        rule_set: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "rule_set", b"rule_set"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchTablesRequest: _TypeAlias = WatchTablesRequest  # noqa: Y015
+
+@_typing.final
+class WatchTablesResponse(_message.Message):
+    """One message of the stream of summaries."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANGES_FIELD_NUMBER: _builtins.int
+    HEARTBEAT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def changes(self) -> Global___TableChanges:
+        """What has changed."""
+
+    @_builtins.property
+    def heartbeat(self) -> _events_pb2.Heartbeat:
+        """Sent when nothing else was for a while; its number is 0."""
+
+    def __init__(
+        self,
+        *,
+        changes: Global___TableChanges | None = ...,
+        heartbeat: _events_pb2.Heartbeat | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["changes", "heartbeat"]  # noqa: Y015
+    _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
+
+Global___WatchTablesResponse: _TypeAlias = WatchTablesResponse  # noqa: Y015
+
+@_typing.final
+class TableChanges(_message.Message):
+    """What has changed among the live tables."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLES_FIELD_NUMBER: _builtins.int
+    GONE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def tables(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableSummary]:
+        """New tables, and those that have changed; one that has closed comes a last time."""
+
+    @_builtins.property
+    def gone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of tables that are to be forgotten: closed, or played elsewhere."""
+
+    def __init__(
+        self,
+        *,
+        tables: _abc.Iterable[Global___TableSummary] | None = ...,
+        gone: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["gone", b"gone", "tables", b"tables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableChanges: _TypeAlias = TableChanges  # noqa: Y015
+
+@_typing.final
+class TableSummary(_message.Message):
+    """A table at a glance.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", rule_set: "baishan_kele", phase:
+    TABLE_PHASE_PLAYING, hand_number: 3, hands: 8, wall_tiles: 41, spectators: 2}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    RULE_SET_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    PHASE_FIELD_NUMBER: _builtins.int
+    HAND_NUMBER_FIELD_NUMBER: _builtins.int
+    HANDS_FIELD_NUMBER: _builtins.int
+    DEALER_FIELD_NUMBER: _builtins.int
+    WALL_TILES_FIELD_NUMBER: _builtins.int
+    SEATS_FIELD_NUMBER: _builtins.int
+    SPECTATORS_FIELD_NUMBER: _builtins.int
+    CREATED_FIELD_NUMBER: _builtins.int
+    CLOSED_REASON_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    """The table."""
+    rule_set: _builtins.str
+    """What is played."""
+    phase: _state_pb2.TablePhase.ValueType
+    """Where it stands."""
+    hand_number: _builtins.int
+    """Counts the hands from 1."""
+    hands: _builtins.int
+    """Hands to play; 0: open."""
+    dealer: _builtins.int
+    """The dealer of the hand."""
+    wall_tiles: _builtins.int
+    """Tiles left in the wall."""
+    spectators: _builtins.int
+    """Streams that watch it."""
+    closed_reason: _builtins.str
+    """Why it closed; empty while it is open."""
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The table's labels."""
+
+    @_builtins.property
+    def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSummary]:
+        """Seats 0 to 3."""
+
+    @_builtins.property
+    def created(self) -> _timestamp_pb2.Timestamp:
+        """When it was created."""
+
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        rule_set: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        phase: _state_pb2.TablePhase.ValueType = ...,
+        hand_number: _builtins.int = ...,
+        hands: _builtins.int = ...,
+        dealer: _builtins.int = ...,
+        wall_tiles: _builtins.int = ...,
+        seats: _abc.Iterable[Global___SeatSummary] | None = ...,
+        spectators: _builtins.int = ...,
+        created: _timestamp_pb2.Timestamp | None = ...,
+        closed_reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "created", b"created", "dealer", b"dealer", "hand_number", b"hand_number", "hands", b"hands", "labels", b"labels", "phase", b"phase", "rule_set", b"rule_set", "seats", b"seats", "spectators", b"spectators", "table_id", b"table_id", "wall_tiles", b"wall_tiles"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableSummary: _TypeAlias = TableSummary  # noqa: Y015
+
+@_typing.final
+class SeatSummary(_message.Message):
+    """A seat at a glance."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
+    PROFILE_FIELD_NUMBER: _builtins.int
+    CONNECTED_FIELD_NUMBER: _builtins.int
+    TRUSTEE_FIELD_NUMBER: _builtins.int
+    STANDING_FIELD_NUMBER: _builtins.int
+    player_id: _builtins.str
+    """The player."""
+    profile: _builtins.bytes
+    """As it came in CreateTable."""
+    connected: _builtins.bool
+    """A live stream attends the seat."""
+    trustee: _builtins.bool
+    """The table plays for the seat (托管)."""
+    standing: _builtins.int
+    """Units won (above 0) or lost (below 0) at this table."""
+    def __init__(
+        self,
+        *,
+        player_id: _builtins.str = ...,
+        profile: _builtins.bytes = ...,
+        connected: _builtins.bool = ...,
+        trustee: _builtins.bool = ...,
+        standing: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connected", b"connected", "player_id", b"player_id", "profile", b"profile", "standing", b"standing", "trustee", b"trustee"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatSummary: _TypeAlias = SeatSummary  # noqa: Y015
 
 @_typing.final
 class LeaveTableRequest(_message.Message):

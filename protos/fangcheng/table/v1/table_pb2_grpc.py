@@ -70,6 +70,11 @@ class TableServiceStub(object):
                 request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchResponse.FromString,
                 _registered_method=True)
+        self.WatchTables = channel.unary_stream(
+                '/fangcheng.table.v1.TableService/WatchTables',
+                request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesResponse.FromString,
+                _registered_method=True)
         self.LeaveTable = channel.unary_unary(
                 '/fangcheng.table.v1.TableService/LeaveTable',
                 request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableRequest.SerializeToString,
@@ -164,6 +169,15 @@ class TableServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchTables(self, request, context):
+        """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
+        each that has changed, once a second at most (unless the service is set otherwise), so that nothing
+        of a hand shows in the time of a message. It does not end by itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def LeaveTable(self, request, context):
         """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
         hand is in play. Asking again changes nothing; now may follow after.
@@ -211,6 +225,11 @@ def add_TableServiceServicer_to_server(servicer, server):
                     servicer.Watch,
                     request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchRequest.FromString,
                     response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchResponse.SerializeToString,
+            ),
+            'WatchTables': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchTables,
+                    request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesRequest.FromString,
+                    response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesResponse.SerializeToString,
             ),
             'LeaveTable': grpc.unary_unary_rpc_method_handler(
                     servicer.LeaveTable,
@@ -408,6 +427,33 @@ class TableService(object):
             '/fangcheng.table.v1.TableService/Watch',
             fangcheng_dot_table_dot_v1_dot_table__pb2.WatchRequest.SerializeToString,
             fangcheng_dot_table_dot_v1_dot_table__pb2.WatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchTables(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/fangcheng.table.v1.TableService/WatchTables',
+            fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesRequest.SerializeToString,
+            fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesResponse.FromString,
             options,
             channel_credentials,
             insecure,

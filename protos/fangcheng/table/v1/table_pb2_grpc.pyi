@@ -94,6 +94,11 @@ class TableServiceStub:
     """
     Watch: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]
     """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+    WatchTables: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]
+    """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
+    each that has changed, once a second at most (unless the service is set otherwise), so that nothing
+    of a hand shows in the time of a message. It does not end by itself.
+    """
     LeaveTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.LeaveTableRequest, _table_pb2.LeaveTableResponse]
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
     hand is in play. Asking again changes nothing; now may follow after.
@@ -160,6 +165,11 @@ class TableServiceAsyncStub(TableServiceStub):
     """
     Watch: _aio.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]  # type: ignore[assignment]
     """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+    WatchTables: _aio.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]  # type: ignore[assignment]
+    """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
+    each that has changed, once a second at most (unless the service is set otherwise), so that nothing
+    of a hand shows in the time of a message. It does not end by itself.
+    """
     LeaveTable: _aio.UnaryUnaryMultiCallable[_table_pb2.LeaveTableRequest, _table_pb2.LeaveTableResponse]  # type: ignore[assignment]
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
     hand is in play. Asking again changes nothing; now may follow after.
@@ -265,6 +275,17 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_table_pb2.WatchResponse], _abc.AsyncIterator[_table_pb2.WatchResponse]]:
         """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+
+    @_abc_1.abstractmethod
+    def WatchTables(
+        self,
+        request: _table_pb2.WatchTablesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_table_pb2.WatchTablesResponse], _abc.AsyncIterator[_table_pb2.WatchTablesResponse]]:
+        """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
+        each that has changed, once a second at most (unless the service is set otherwise), so that nothing
+        of a hand shows in the time of a message. It does not end by itself.
+        """
 
     @_abc_1.abstractmethod
     def LeaveTable(
