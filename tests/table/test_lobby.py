@@ -37,6 +37,10 @@ class Shown:
         self._published = len(self.drive.records)
 
 
+def lobby_of(table: Any, rule_set: str = "", labels: dict[str, str] | None = None) -> Lobby:
+    return Lobby(lambda: [table], rule_set, labels or {})
+
+
 def looked(watcher: Lobby) -> tuple[list[wire.TableSummary], list[str]]:
     changes = list(watcher.look())
     return (
@@ -76,7 +80,7 @@ def test_a_watcher_is_told_what_has_changed_since_it_looked():
 def test_nothing_that_is_hidden_shows_in_a_summary():
     """Seats that are asked, that pass, and shares in the shuffle leave no trace."""
     table = Shown(Drive.of(created()))
-    watcher = Lobby(lambda: [table], "", {})  # type: ignore[list-item]  # as much as it looks at
+    watcher = lobby_of(table)
     looked(watcher)
     table.drive.table.give_entropy(1, b"x")
     table.drive.settle()
@@ -96,7 +100,7 @@ def test_nothing_that_is_hidden_shows_in_a_summary():
 )
 def test_tables_are_chosen_by_rule_set_and_labels(rule_set, labels, found):
     table = Shown(Drive.of(created()))
-    watcher = Lobby(lambda: [table], rule_set, labels)  # type: ignore[list-item]  # as above
+    watcher = lobby_of(table, rule_set, labels)
     assert bool(looked(watcher)[0]) == found
 
 

@@ -95,6 +95,7 @@ class TableServicer(TableServiceServicer):
             request.entropy,
             waiter.wake,
             snapshot=request.snapshot,
+            muted=request.muted,
         )
         async with aclosing(self._stream(table, reader, waiter, wire.AttendResponse)) as stream:
             async for response in stream:
@@ -127,6 +128,12 @@ class TableServicer(TableServiceServicer):
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
                 yield response
+
+    async def Say(self, request: wire.SayRequest, context: Context) -> wire.SayResponse:
+        """See the contract."""
+        table = await self._tables.get(request.table_id)
+        table.say(table.seat_of(current().id), request)
+        return wire.SayResponse()
 
     async def WatchTables(
         self, request: wire.WatchTablesRequest, context: Context
@@ -166,6 +173,9 @@ class TableServicer(TableServiceServicer):
                 event = reader.next(self._settings.most_behind_events)
                 if event is not None:
                     yield response(event=event)
+                    waiter.spoke()
+                elif (talk := reader.heard()) is not None:
+                    yield response(talk=talk)
                     waiter.spoke()
                 elif reader.at_end:
                     return
@@ -218,6 +228,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
             most_kept=settings.most_behind_events,
             finished=news.tell,
             stopping=kit.draining,
+            phrases=frozenset(settings.phrases.split()),
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
         endpoint = settings.advertised or kit.address

@@ -226,6 +226,7 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         commitment=chain_of(root, request.hands).commitment,
         fees=convert.fees_from_wire(request.fees),
         hold_only=request.hold_only,
+        talk=convert.talk_from_wire(request.talk),
     )
 
 
