@@ -54,7 +54,7 @@ class Table:
             elif isinstance(step, Exception):
                 raise step
             elif step == "beat":
-                yield "heartbeat", table_pb2.Heartbeat(last_number=7)
+                yield "heartbeat", events_pb2.Heartbeat(last_number=7)
             else:
                 await asyncio.Event().wait()
 

@@ -10,13 +10,15 @@ from typing import Any
 import asyncpg
 import pytest
 
+from fangcheng_kit.migrations import BadDatabase
+from fangcheng_kit.postgres import upgrade
 from fangcheng_wallet.errors import PlayerFrozen, WalletContended, WalletUnavailable
 from fangcheng_wallet.keeper import tend
 from fangcheng_wallet.ledger import LARGEST, Currency, Done, Freeze, HoldRequest, PlaceHolds
-from fangcheng_wallet.migrations import HEAD
-from fangcheng_wallet.postgres import PostgresStore, open_postgres, upgrade
+from fangcheng_wallet.migrations import LEDGER
+from fangcheng_wallet.postgres import PostgresStore, open_postgres
 from fangcheng_wallet.postgres_rows import array
-from fangcheng_wallet.store import BadDatabase
+from tests.postgres import execute, new_database
 from tests.wallet.ledgers import (
     CURRENCIES,
     PLAYERS,
@@ -34,7 +36,7 @@ from tests.wallet.ledgers import (
     together,
     withdraw,
 )
-from tests.wallet.postgres import database_of, execute, new_database
+from tests.wallet.postgres import database_of
 
 
 @pytest.fixture
@@ -164,14 +166,14 @@ async def test_a_ledger_of_a_later_version_is_not_opened(
 
 async def test_a_ledger_of_the_first_revision_is_brought_up_to_date(tmp_path: Path) -> None:
     old = await new_database(f"old-{tmp_path.name}")
-    await upgrade(lambda: asyncpg.connect(old), "0001")
+    await upgrade(lambda: asyncpg.connect(old), LEDGER, "0001")
     # Two wallets start at once, and one of them waits for the other.
     async with open_postgres(old) as store, open_postgres(old) as second:
         await open_four(store, 10)
         await tend(second)
         assert (await store.verify()).operations == 4
     db = await asyncpg.connect(old)
-    assert await db.fetchval("SELECT version_num FROM alembic_version") == HEAD
+    assert await db.fetchval("SELECT version_num FROM alembic_version") == LEDGER.head
     await db.close()
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from fangcheng_kit.migrations import BadDatabase
 from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.keeper import tend
 from fangcheng_wallet.ledger import LARGEST, Currency, Done
-from fangcheng_wallet.migrations import HEAD
+from fangcheng_wallet.migrations import LEDGER
 from fangcheng_wallet.sqlite import SqliteStore, open_sqlite
-from fangcheng_wallet.sqlite_writer import _upgrade
-from fangcheng_wallet.store import BadDatabase, Commit
+from fangcheng_wallet.store import Commit
 from tests.wallet.ledgers import (
     CURRENCIES,
     POINTS,
@@ -403,7 +403,7 @@ async def test_only_the_writer_checkpoints(path: Path) -> None:
 
 async def test_a_ledger_of_the_first_revision_is_brought_up_to_date(tmp_path: Path) -> None:
     path = tmp_path / "wallet.db"
-    _upgrade(path, "0001")
+    LEDGER.upgrade_sqlite(path, "0001")
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
         assert not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'links'").fetchone()
@@ -412,4 +412,4 @@ async def test_a_ledger_of_the_first_revision_is_brought_up_to_date(tmp_path: Pa
         await tend(store)
         assert (await store.verify()).operations == 4
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT version_num FROM alembic_version").fetchone() == (HEAD,)
+        assert db.execute("SELECT version_num FROM alembic_version").fetchone() == (LEDGER.head,)

@@ -15,7 +15,8 @@ import asyncpg
 
 from fangcheng_kit import Batcher
 from fangcheng_kit.ids import new_id
-from fangcheng_wallet import migrations
+from fangcheng_kit.migrations import BadDatabase
+from fangcheng_kit.postgres import GONE, connector, prepared, session
 from fangcheng_wallet import postgres_reads as reads
 from fangcheng_wallet.audit import (
     AccountRow,
@@ -49,33 +50,18 @@ from fangcheng_wallet.ledger import (
     StatementQuery,
     StreamedEntry,
 )
-from fangcheng_wallet.postgres_writer import GONE, Writer, add_links
+from fangcheng_wallet.migrations import LEDGER
+from fangcheng_wallet.postgres_writer import Writer, add_links
 from fangcheng_wallet.rows import with_postings
 from fangcheng_wallet.sqlite_writer import now_us
-from fangcheng_wallet.store import BadDatabase, ChainReport, OnCommit, Page, Pulse
+from fangcheng_wallet.store import ChainReport, OnCommit, Page, Pulse
 from fangcheng_wallet.verbs import Verbs
 
-OLDEST_POSTGRES = 150_000
 _READERS = 8
-_MIGRATING = 0x66616E67  # a number of our own among the advisory locks
 _PULLED = 2_000
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-_DURABLE = {
-    "fsync": {"on"},
-    "full_page_writes": {"on"},
-    "synchronous_commit": {"on", "remote_apply"},
-}
-_SESSION = {
-    "application_name": "fangcheng-wallet",
-    "synchronous_commit": "on",
-    "lock_timeout": "5s",
-    "statement_timeout": "60s",
-    "idle_in_transaction_session_timeout": "60s",
-    "default_transaction_isolation": "read committed",
-}
 
 
 @asynccontextmanager
@@ -96,16 +82,15 @@ async def open_postgres(
     """
     terms = Terms({currency.id: currency for currency in currencies}, hold_seconds, new_id)
 
-    async def connect() -> asyncpg.Connection:
-        return await asyncpg.connect(database, server_settings=_SESSION, timeout=10)
-
+    connect = connector(database, session("fangcheng-wallet"))
     try:
-        await _prepare(connect, terms)
+        async with prepared(connect, LEDGER) as db, db.transaction():
+            await _follow_floors(db, terms)
         readers = await asyncpg.create_pool(
             database,
             min_size=1,
             max_size=_READERS,
-            server_settings=_SESSION | {"default_transaction_read_only": "on"},
+            server_settings=session("fangcheng-wallet") | {"default_transaction_read_only": "on"},
             timeout=10,
         )
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
@@ -284,53 +269,6 @@ class PostgresStore(Verbs):
                     continue
                 _log.error("the ledger cannot be read: %s", error)
                 raise WalletUnavailable from error
-
-
-async def _prepare(connect: Callable[[], Awaitable[asyncpg.Connection]], terms: Terms) -> None:
-    """Check the server, bring the tables up to date, and put the configured floors on accounts."""
-    db = await connect()
-    try:
-        if db.get_server_version() < (15,):
-            raise BadDatabase("PostgreSQL 15 is the oldest that will do")
-        for name, enough in _DURABLE.items():
-            value = await db.fetchval("SELECT current_setting($1)", name)
-            if value not in enough:
-                raise BadDatabase(
-                    f"the server has {name} {value}; the ledger needs {' or '.join(sorted(enough))}"
-                )
-        await db.execute("SET statement_timeout = 0; SET lock_timeout = 0")
-        await db.execute("SELECT pg_advisory_lock($1)", _MIGRATING)
-        if migrations.check(await _revision(db)):
-            await upgrade(connect)
-        async with db.transaction():
-            await _follow_floors(db, terms)
-    finally:
-        await db.close()
-
-
-async def _revision(db: asyncpg.Connection) -> str | None:
-    """The revision of the tables; ``None`` where there are none."""
-    rows = await db.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
-    tables = {name for (name,) in rows}
-    if "alembic_version" not in tables:
-        if tables:
-            raise BadDatabase("the database has other tables than a ledger's")
-        return None
-    found: str | None = await db.fetchval("SELECT version_num FROM alembic_version")
-    return found
-
-
-async def upgrade(
-    connect: Callable[[], Awaitable[asyncpg.Connection]], revision: str = migrations.HEAD
-) -> None:
-    """Bring the tables up to a revision."""
-    from sqlalchemy.ext.asyncio import create_async_engine
-    from sqlalchemy.pool import NullPool
-
-    engine = create_async_engine("postgresql+asyncpg://", async_creator=connect, poolclass=NullPool)
-    async with engine.begin() as connection:
-        await connection.run_sync(migrations.upgrade, revision)
-    await engine.dispose()
 
 
 async def _follow_floors(db: asyncpg.Connection, terms: Terms) -> None:

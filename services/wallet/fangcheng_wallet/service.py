@@ -16,6 +16,7 @@ from fangcheng.wallet.v1 import settlement_pb2_grpc, wallet_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2 as wire
 from fangcheng_kit import Kit, Servicer, pages, principal, running
 from fangcheng_kit.app import StartFailed
+from fangcheng_kit.migrations import BadDatabase
 from fangcheng_wallet import convert
 from fangcheng_wallet.convert_settlement import hold_to_wire
 from fangcheng_wallet.currencies import BadCurrencies, load_currencies
@@ -26,7 +27,7 @@ from fangcheng_wallet.periods import bounds_us
 from fangcheng_wallet.service_settlement import SETTLEMENT, Settlements
 from fangcheng_wallet.settings import WalletSettings
 from fangcheng_wallet.sqlite import open_sqlite
-from fangcheng_wallet.store import BadDatabase, OnCommit, Store
+from fangcheng_wallet.store import OnCommit, Store
 
 WALLET = "fangcheng.wallet.v1.WalletService"
 

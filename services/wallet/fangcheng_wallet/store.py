@@ -50,10 +50,6 @@ from fangcheng_wallet.ledger import (
 )
 
 
-class BadDatabase(Exception):
-    """The database cannot be used as a ledger; the message says why."""
-
-
 class Page(NamedTuple):
     """A part of a statement, newest first."""
 
