@@ -50,12 +50,23 @@ from fangcheng_wallet.ledger import (
 )
 
 
+class Standing(NamedTuple):
+    """How a player stands, as of one moment."""
+
+    player: Player
+    """As he is now, whenever the balances are of."""
+    balances: Sequence[Balance]
+    """By currency and book."""
+
+
 class Page(NamedTuple):
     """A part of a statement, newest first."""
 
     entries: Sequence[Entry]
     rest: int | None
     """Give it as ``before`` for the next page; ``None``: there are no more entries."""
+    archived_us: int | None = None
+    """On the last page: what was written before this time is archived; ``None``: it is all here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +162,18 @@ class Store(Protocol):
     async def open_holds(self, player_id: str) -> Sequence[Hold]:
         """A player's open holds, oldest first; ``UnknownWallet``."""
 
+    async def standing(self, player_id: str, at_us: int | None = None) -> Standing:
+        """All of a player's balances, and whether he may stake; ``UnknownWallet``.
+
+        ``at_us``: the balances as they stood after everything that was written up to this time;
+        ``None``: now. ``TimeArchived`` where that is no longer here.
+        """
+
     async def player(self, player_id: str) -> Player:
-        """Whether a player may stake; ``UnknownWallet``."""
+        """The player of ``standing``."""
 
     async def balances(self, player_id: str, at_us: int | None = None) -> Sequence[Balance]:
-        """All of a player's balances, by currency and book; ``UnknownWallet``.
-
-        ``at_us``: as they stood after everything that was written up to this time; ``None``: now.
-        ``TimeArchived`` where that is no longer here.
-        """
+        """The balances of ``standing``."""
 
     async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
         """At most ``limit`` entries of a player that the query asks for; ``UnknownWallet``.

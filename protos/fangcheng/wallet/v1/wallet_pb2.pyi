@@ -657,21 +657,29 @@ class ListEntriesResponse(_message.Message):
 
     ENTRIES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ARCHIVED_BEFORE_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """For the next page; empty: this was the last."""
     @_builtins.property
     def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Entry]:
         """The entries. With filters there may be fewer than a page, or none, before the last page."""
 
+    @_builtins.property
+    def archived_before(self) -> _timestamp_pb2.Timestamp:
+        """On the last page: entries before this moment have been moved to archives, and what the request
+        asks for may go on there. Unset: nothing was left out.
+        """
+
     def __init__(
         self,
         *,
         entries: _abc.Iterable[Global___Entry] | None = ...,
         next_page_token: _builtins.str = ...,
+        archived_before: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["archived_before", b"archived_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived_before", b"archived_before", "entries", b"entries", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
