@@ -17,8 +17,9 @@ class TableSettings(Settings):
         min_length=1,
         repr=False,
         description=(
-            "The journal: an SQLite file, made if missing, or the address of a PostgreSQL database, "
-            "`postgresql://user:password@host/name`, which any number of table services share."
+            "The journal: an SQLite file, made if missing, or the address of a PostgreSQL "
+            "database, `postgresql://user:password@host/name`, which any number of table services "
+            "share."
         ),
     )
     evaluation: str = Field(
