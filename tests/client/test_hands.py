@@ -88,7 +88,7 @@ def test_a_record_holds_each_field_at_its_place() -> None:
     assert data[21] == 34
     assert data[22] == 1 + 64
     assert data[23] == 18 + 1  # the treasure is 1s
-    assert [*data[24:]] == [0, 5, 0, 0, 0, 0, 0, 0]
+    assert [*data[24:]] == [5, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_options_left_out_have_their_defaults() -> None:
