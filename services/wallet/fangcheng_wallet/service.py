@@ -202,6 +202,18 @@ class Wallet(wallet_pb2_grpc.WalletServiceServicer):
             player=convert.player_to_wire(done.answer), replayed=done.replayed
         )
 
+    async def CollectReceivable(
+        self, request: wire.CollectReceivableRequest, context: Any
+    ) -> wire.CollectReceivableResponse:
+        """See the proto."""
+        done = await self._store.collect(convert.collect(request))
+        return wire.CollectReceivableResponse(
+            owed=done.answer.owed,
+            available=done.answer.available,
+            time=convert.time_to_wire(done.answer.time_us),
+            replayed=done.replayed,
+        )
+
     async def AuditLedger(
         self, request: wire.AuditLedgerRequest, context: Any
     ) -> wire.AuditLedgerResponse:

@@ -27,6 +27,8 @@ from typing import NamedTuple, Protocol
 from fangcheng_wallet.audit import Audit
 from fangcheng_wallet.ledger import (
     Balance,
+    Collect,
+    Collected,
     Deposit,
     Done,
     Entry,
@@ -126,6 +128,9 @@ class Store(Protocol):
 
     async def withdraw(self, command: Withdraw) -> Done[Entry]:
         """See ``core.withdraw``."""
+
+    async def collect(self, command: Collect) -> Done[Collected]:
+        """See ``core.collect``."""
 
     async def place_holds(self, command: PlaceHolds) -> Done[tuple[Hold, ...]]:
         """See ``core.place_holds``; the holds in the order of the command."""
