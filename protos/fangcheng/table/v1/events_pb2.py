@@ -27,7 +27,7 @@ from fangcheng.table.v1 import state_pb2 as fangcheng_dot_table_dot_v1_dot_state
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66\x61ngcheng/table/v1/events.proto\x12\x12\x66\x61ngcheng.table.v1\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1e\x66\x61ngcheng/table/v1/state.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xef\x08\n\nTableEvent\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x0ctable_opened\x18\x03 \x01(\x0b\x32\x1f.fangcheng.table.v1.TableOpenedH\x00\x12\x37\n\x0chand_started\x18\x04 \x01(\x0b\x32\x1f.fangcheng.table.v1.HandStartedH\x00\x12\x33\n\npiao_shown\x18\x05 \x01(\x0b\x32\x1d.fangcheng.table.v1.PiaoShownH\x00\x12*\n\x05\x64\x65\x61lt\x18\x06 \x01(\x0b\x32\x19.fangcheng.table.v1.DealtH\x00\x12*\n\x05\x64rawn\x18\x07 \x01(\x0b\x32\x19.fangcheng.table.v1.DrawnH\x00\x12\x32\n\tdiscarded\x18\x08 \x01(\x0b\x32\x1d.fangcheng.table.v1.DiscardedH\x00\x12,\n\x06melded\x18\t \x01(\x0b\x32\x1a.fangcheng.table.v1.MeldedH\x00\x12,\n\x06prompt\x18\n \x01(\x0b\x32\x1a.fangcheng.table.v1.PromptH\x00\x12\x39\n\rprompt_closed\x18\x0b \x01(\x0b\x32 .fangcheng.table.v1.PromptClosedH\x00\x12=\n\x0ftrustee_changed\x18\x0c \x01(\x0b\x32\".fangcheng.table.v1.TrusteeChangedH\x00\x12\x43\n\x12\x63onnection_changed\x18\r \x01(\x0b\x32%.fangcheng.table.v1.ConnectionChangedH\x00\x12\x33\n\nhand_ended\x18\x0e \x01(\x0b\x32\x1d.fangcheng.table.v1.HandEndedH\x00\x12\x37\n\x0chand_settled\x18\x0f \x01(\x0b\x32\x1f.fangcheng.table.v1.HandSettledH\x00\x12\x37\n\x0ctable_closed\x18\x10 \x01(\x0b\x32\x1f.fangcheng.table.v1.TableClosedH\x00\x12=\n\x0fleave_announced\x18\x11 \x01(\x0b\x32\".fangcheng.table.v1.LeaveAnnouncedH\x00\x12\x35\n\x0b\x66lower_laid\x18\x12 \x01(\x0b\x32\x1e.fangcheng.table.v1.FlowerLaidH\x00\x12=\n\x0ftreasure_turned\x18\x13 \x01(\x0b\x32\".fangcheng.table.v1.TreasureTurnedH\x00\x12\x35\n\x0bkong_robbed\x18\x14 \x01(\x0b\x32\x1e.fangcheng.table.v1.KongRobbedH\x00\x12>\n\x10\x66\x61lse_win_called\x18\x15 \x01(\x0b\x32\".fangcheng.table.v1.FalseWinCalledH\x00\x42\x06\n\x04kind\"S\n\x0bTableOpened\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.fangcheng.table.v1.Table\x12\x11\n\x04seat\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_seat\"\x95\x01\n\x0bHandStarted\x12\x13\n\x0bhand_number\x18\x01 \x01(\r\x12\x0e\n\x06\x64\x65\x61ler\x18\x02 \x01(\r\x12\x0c\n\x04\x64ice\x18\x03 \x03(\r\x12\x12\n\ncommitment\x18\x04 \x01(\x0c\x12\x0f\n\x07\x65ntropy\x18\x05 \x03(\x0c\x12\x12\n\nwall_tiles\x18\x06 \x01(\r\x12\x1a\n\x12\x64rawn_hands_before\x18\x07 \x01(\r\"\x1a\n\tPiaoShown\x12\r\n\x05units\x18\x01 \x03(\x03\"I\n\x05\x44\x65\x61lt\x12,\n\x05hands\x18\x01 \x03(\x0b\x32\x1d.fangcheng.table.v1.SeatTiles\x12\x12\n\nwall_tiles\x18\x02 \x01(\r\"\x1a\n\tSeatTiles\x12\r\n\x05tiles\x18\x01 \x03(\r\"G\n\x05\x44rawn\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04tile\x18\x02 \x01(\r\x12\x0e\n\x06origin\x18\x03 \x01(\t\x12\x12\n\nwall_tiles\x18\x04 \x01(\r\"(\n\nFlowerLaid\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04tile\x18\x02 \x01(\r\"<\n\x0eTreasureTurned\x12\x12\n\x05index\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x0c\n\x04tile\x18\x02 \x01(\rB\x08\n\x06_index\"(\n\nKongRobbed\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04tile\x18\x02 \x01(\r\"\x1e\n\x0e\x46\x61lseWinCalled\x12\x0c\n\x04seat\x18\x01 \x01(\r\"H\n\tDiscarded\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04tile\x18\x02 \x01(\r\x12\x10\n\x08\x64\x65\x63lared\x18\x03 \x01(\t\x12\r\n\x05shown\x18\x04 \x03(\r\"P\n\x06Melded\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12&\n\x04meld\x18\x02 \x01(\x0b\x32\x18.fangcheng.rules.v1.Meld\x12\x10\n\x08\x64\x65\x63lared\x18\x03 \x01(\t\"i\n\x06Prompt\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12+\n\x07\x61\x63tions\x18\x03 \x03(\x0b\x32\x1a.fangcheng.table.v1.Action\x12\x0f\n\x07ms_left\x18\x04 \x01(\r\"\\\n\x0cPromptClosed\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\x12*\n\x06\x61\x63tion\x18\x03 \x01(\x0b\x32\x1a.fangcheng.table.v1.Action\"Q\n\x0eTrusteeChanged\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0f\n\x07trustee\x18\x02 \x01(\x08\x12\x0b\n\x03why\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x04 \x01(\t\"4\n\x11\x43onnectionChanged\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x11\n\tconnected\x18\x02 \x01(\x08\"\x1e\n\x0eLeaveAnnounced\x12\x0c\n\x04seat\x18\x01 \x01(\r\"\x97\x01\n\tHandEnded\x12\x13\n\x0bhand_number\x18\x01 \x01(\r\x12.\n\x04hand\x18\x02 \x01(\x0b\x32 .fangcheng.rules.v1.FinishedHand\x12(\n\x05score\x18\x03 \x01(\x0b\x32\x19.fangcheng.rules.v1.Score\x12\x0b\n\x03net\x18\x04 \x03(\x03\x12\x0e\n\x06secret\x18\x05 \x01(\x0c\"e\n\x0bHandSettled\x12\x13\n\x0bhand_number\x18\x01 \x01(\r\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x34\n\x08payments\x18\x03 \x03(\x0b\x32\".fangcheng.table.v1.SettledPayment\"\xa3\x01\n\x0eSettledPayment\x12\x10\n\x08\x63urrency\x18\x01 \x01(\t\x12\x0c\n\x04\x62ook\x18\x02 \x01(\t\x12\x16\n\tfrom_seat\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x07to_seat\x18\x04 \x01(\rH\x01\x88\x01\x01\x12\x0b\n\x03\x64ue\x18\x05 \x01(\x03\x12\x0c\n\x04paid\x18\x06 \x01(\x03\x12\x0e\n\x06reason\x18\x07 \x01(\tB\x0c\n\n_from_seatB\n\n\x08_to_seat\"0\n\x0bTableClosed\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x11\n\tstandings\x18\x02 \x03(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66\x61ngcheng/table/v1/events.proto\x12\x12\x66\x61ngcheng.table.v1\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1e\x66\x61ngcheng/table/v1/state.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x0c\n\nTableEvent\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x37\n\x0ctable_opened\x18\x03 \x01(\x0b\x32\x1f.fangcheng.table.v1.TableOpenedH\x00\x12\x37\n\x0chand_started\x18\x04 \x01(\x0b\x32\x1f.fangcheng.table.v1.HandStartedH\x00\x12\x33\n\npiao_shown\x18\x05 \x01(\x0b\x32\x1d.fangcheng.table.v1.PiaoShownH\x00\x12*\n\x05\x64\x65\x61lt\x18\x06 \x01(\x0b\x32\x19.fangcheng.table.v1.DealtH\x00\x12*\n\x05\x64rawn\x18\x07 \x01(\x0b\x32\x19.fangcheng.table.v1.DrawnH\x00\x12\x32\n\tdiscarded\x18\x08 \x01(\x0b\x32\x1d.fangcheng.table.v1.DiscardedH\x00\x12,\n\x06melded\x18\t \x01(\x0b\x32\x1a.fangcheng.table.v1.MeldedH\x00\x12,\n\x06prompt\x18\n \x01(\x0b\x32\x1a.fangcheng.table.v1.PromptH\x00\x12\x39\n\rprompt_closed\x18\x0b \x01(\x0b\x32 .fangcheng.table.v1.PromptClosedH\x00\x12=\n\x0ftrustee_changed\x18\x0c \x01(\x0b\x32\".fangcheng.table.v1.TrusteeChangedH\x00\x12\x43\n\x12\x63onnection_changed\x18\r \x01(\x0b\x32%.fangcheng.table.v1.ConnectionChangedH\x00\x12\x33\n\nhand_ended\x18\x0e \x01(\x0b\x32\x1d.fangcheng.table.v1.HandEndedH\x00\x12\x37\n\x0chand_settled\x18\x0f \x01(\x0b\x32\x1f.fangcheng.table.v1.HandSettledH\x00\x12\x37\n\x0ctable_closed\x18\x10 \x01(\x0b\x32\x1f.fangcheng.table.v1.TableClosedH\x00\x12=\n\x0fleave_announced\x18\x11 \x01(\x0b\x32\".fangcheng.table.v1.LeaveAnnouncedH\x00\x12\x35\n\x0b\x66lower_laid\x18\x12 \x01(\x0b\x32\x1e.fangcheng.table.v1.FlowerLaidH\x00\x12=\n\x0ftreasure_turned\x18\x13 \x01(\x0b\x32\".fangcheng.table.v1.TreasureTurnedH\x00\x12\x35\n\x0bkong_robbed\x18\x14 \x01(\x0b\x32\x1e.fangcheng.table.v1.KongRobbedH\x00\x12>\n\x10\x66\x61lse_win_called\x18\x15 \x01(\x0b\x32\".fangcheng.table.v1.FalseWinCalledH\x00\x12\x35\n\x0bready_asked\x18\x16 \x01(\x0b\x32\x1e.fangcheng.table.v1.ReadyAskedH\x00\x12\x35\n\x0bready_given\x18\x17 \x01(\x0b\x32\x1e.fangcheng.table.v1.ReadyGivenH\x00\x12\x35\n\x0bvote_opened\x18\x18 \x01(\x0b\x32\x1e.fangcheng.table.v1.VoteOpenedH\x00\x12\x39\n\rvote_answered\x18\x19 \x01(\x0b\x32 .fangcheng.table.v1.VoteAnsweredH\x00\x12\x35\n\x0bvote_closed\x18\x1a \x01(\x0b\x32\x1e.fangcheng.table.v1.VoteClosedH\x00\x12\x37\n\x0cseat_vacated\x18\x1b \x01(\x0b\x32\x1f.fangcheng.table.v1.SeatVacatedH\x00\x12\x39\n\rplayer_seated\x18\x1c \x01(\x0b\x32 .fangcheng.table.v1.PlayerSeatedH\x00\x12;\n\x0eoperator_acted\x18\x1d \x01(\x0b\x32!.fangcheng.table.v1.OperatorActedH\x00\x42\x06\n\x04kind\"S\n\x0bTableOpened\x12(\n\x05table\x18\x01 \x01(\x0b\x32\x19.fangcheng.table.v1.Table\x12\x11\n\x04seat\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_seat\"\x95\x01\n\x0bHandStarted\x12\x13\n\x0bhand_number\x18\x01 \x01(\r\x12\x0e\n\x06\x64\x65\x61ler\x18\x02 \x01(\r\x12\x0c\n\x04\x64ice\x18\x03 \x03(\r\x12\x12\n\ncommitment\x18\x04 \x01(\x0c\x12\x0f\n\x07\x65ntropy\x18\x05 \x03(\x0c\x12\x12\n\nwall_tiles\x18\x06 \x01(\r\x12\x1a\n\x12\x64rawn_hands_before\x18\x07 \x01(\r\"\x1a\n\tPiaoShown\x12\r\n\x05units\x18\x01 \x03(\x03\"I\n\x05\x44\x65\x61lt\x12,\n\x05hands\x18\x01 \x03(\x0b\x32\x1d.fangcheng.table.v1.SeatTiles\x12\x12\n\nwall_tiles\x18\x02 \x01(\r\"\x1a\n\tSeatTiles\x12\r\n\x05tiles\x18\x01 \x03(\r\"G\n\x05\x44rawn\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04tile\x18\x02 \x01(\r\x12\x0e\n\x06origin\x18\x03 \x01(\t\x12\x12\n\nwall_tiles\x18\x04 \x01(\r\"(\n\nFlowerLaid\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04tile\x18\x02 \x01(\r\"<\n\x0eTreasureTurned\x12\x12\n\x05index\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x0c\n\x04tile\x18\x02 \x01(\rB\x08\n\x06_index\"(\n\nKongRobbed\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04tile\x18\x02 \x01(\r\"\x1e\n\x0e\x46\x61lseWinCalled\x12\x0c\n\x04seat\x18\x01 \x01(\r\"H\n\tDiscarded\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0c\n\x04tile\x18\x02 \x01(\r\x12\x10\n\x08\x64\x65\x63lared\x18\x03 \x01(\t\x12\r\n\x05shown\x18\x04 \x03(\r\"P\n\x06Melded\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12&\n\x04meld\x18\x02 \x01(\x0b\x32\x18.fangcheng.rules.v1.Meld\x12\x10\n\x08\x64\x65\x63lared\x18\x03 \x01(\t\"\x82\x01\n\x06Prompt\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12+\n\x07\x61\x63tions\x18\x03 \x03(\x0b\x32\x1a.fangcheng.table.v1.Action\x12\x0f\n\x07ms_left\x18\x04 \x01(\r\x12\x17\n\x0freserve_ms_left\x18\x05 \x01(\r\"\\\n\x0cPromptClosed\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\x12*\n\x06\x61\x63tion\x18\x03 \x01(\x0b\x32\x1a.fangcheng.table.v1.Action\"Q\n\x0eTrusteeChanged\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0f\n\x07trustee\x18\x02 \x01(\x08\x12\x0b\n\x03why\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x04 \x01(\t\"4\n\x11\x43onnectionChanged\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x11\n\tconnected\x18\x02 \x01(\x08\"\x1e\n\x0eLeaveAnnounced\x12\x0c\n\x04seat\x18\x01 \x01(\r\"\x97\x01\n\tHandEnded\x12\x13\n\x0bhand_number\x18\x01 \x01(\r\x12.\n\x04hand\x18\x02 \x01(\x0b\x32 .fangcheng.rules.v1.FinishedHand\x12(\n\x05score\x18\x03 \x01(\x0b\x32\x19.fangcheng.rules.v1.Score\x12\x0b\n\x03net\x18\x04 \x03(\x03\x12\x0e\n\x06secret\x18\x05 \x01(\x0c\"e\n\x0bHandSettled\x12\x13\n\x0bhand_number\x18\x01 \x01(\r\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x34\n\x08payments\x18\x03 \x03(\x0b\x32\".fangcheng.table.v1.SettledPayment\"\xa3\x01\n\x0eSettledPayment\x12\x10\n\x08\x63urrency\x18\x01 \x01(\t\x12\x0c\n\x04\x62ook\x18\x02 \x01(\t\x12\x16\n\tfrom_seat\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x14\n\x07to_seat\x18\x04 \x01(\rH\x01\x88\x01\x01\x12\x0b\n\x03\x64ue\x18\x05 \x01(\x03\x12\x0c\n\x04paid\x18\x06 \x01(\x03\x12\x0e\n\x06reason\x18\x07 \x01(\tB\x0c\n\n_from_seatB\n\n\x08_to_seat\"2\n\nReadyAsked\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0f\n\x07ms_left\x18\x02 \x01(\r\"\x1a\n\nReadyGiven\x12\x0c\n\x04seat\x18\x01 \x01(\r\"@\n\nVoteOpened\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04seat\x18\x02 \x01(\r\x12\x0f\n\x07ms_left\x18\x03 \x01(\r\"A\n\x0cVoteAnswered\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04seat\x18\x02 \x01(\r\x12\x0e\n\x06\x61grees\x18\x03 \x01(\x08\"2\n\nVoteClosed\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0f\n\x07outcome\x18\x02 \x01(\t\"(\n\x0bSeatVacated\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x0b\n\x03why\x18\x02 \x01(\t\"6\n\x0cPlayerSeated\x12&\n\x04seat\x18\x01 \x01(\x0b\x32\x18.fangcheng.table.v1.Seat\"Z\n\rOperatorActed\x12\x0c\n\x04verb\x18\x01 \x01(\t\x12\x11\n\x04seat\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07\x63\x61se_id\x18\x04 \x01(\tB\x07\n\x05_seat\"[\n\x0bTableClosed\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x11\n\tstandings\x18\x02 \x03(\x03\x12)\n\x07ranking\x18\x03 \x03(\x0b\x32\x18.fangcheng.table.v1.Rank\"H\n\x04Rank\x12\r\n\x05place\x18\x01 \x01(\r\x12\x0c\n\x04seat\x18\x02 \x01(\r\x12\x11\n\tplayer_id\x18\x03 \x01(\t\x12\x10\n\x08standing\x18\x04 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,47 +35,65 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fangcheng.table.v1.events_p
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_TABLEEVENT']._serialized_start=153
-  _globals['_TABLEEVENT']._serialized_end=1288
-  _globals['_TABLEOPENED']._serialized_start=1290
-  _globals['_TABLEOPENED']._serialized_end=1373
-  _globals['_HANDSTARTED']._serialized_start=1376
-  _globals['_HANDSTARTED']._serialized_end=1525
-  _globals['_PIAOSHOWN']._serialized_start=1527
-  _globals['_PIAOSHOWN']._serialized_end=1553
-  _globals['_DEALT']._serialized_start=1555
-  _globals['_DEALT']._serialized_end=1628
-  _globals['_SEATTILES']._serialized_start=1630
-  _globals['_SEATTILES']._serialized_end=1656
-  _globals['_DRAWN']._serialized_start=1658
-  _globals['_DRAWN']._serialized_end=1729
-  _globals['_FLOWERLAID']._serialized_start=1731
-  _globals['_FLOWERLAID']._serialized_end=1771
-  _globals['_TREASURETURNED']._serialized_start=1773
-  _globals['_TREASURETURNED']._serialized_end=1833
-  _globals['_KONGROBBED']._serialized_start=1835
-  _globals['_KONGROBBED']._serialized_end=1875
-  _globals['_FALSEWINCALLED']._serialized_start=1877
-  _globals['_FALSEWINCALLED']._serialized_end=1907
-  _globals['_DISCARDED']._serialized_start=1909
-  _globals['_DISCARDED']._serialized_end=1981
-  _globals['_MELDED']._serialized_start=1983
-  _globals['_MELDED']._serialized_end=2063
-  _globals['_PROMPT']._serialized_start=2065
-  _globals['_PROMPT']._serialized_end=2170
-  _globals['_PROMPTCLOSED']._serialized_start=2172
-  _globals['_PROMPTCLOSED']._serialized_end=2264
-  _globals['_TRUSTEECHANGED']._serialized_start=2266
-  _globals['_TRUSTEECHANGED']._serialized_end=2347
-  _globals['_CONNECTIONCHANGED']._serialized_start=2349
-  _globals['_CONNECTIONCHANGED']._serialized_end=2401
-  _globals['_LEAVEANNOUNCED']._serialized_start=2403
-  _globals['_LEAVEANNOUNCED']._serialized_end=2433
-  _globals['_HANDENDED']._serialized_start=2436
-  _globals['_HANDENDED']._serialized_end=2587
-  _globals['_HANDSETTLED']._serialized_start=2589
-  _globals['_HANDSETTLED']._serialized_end=2690
-  _globals['_SETTLEDPAYMENT']._serialized_start=2693
-  _globals['_SETTLEDPAYMENT']._serialized_end=2856
-  _globals['_TABLECLOSED']._serialized_start=2858
-  _globals['_TABLECLOSED']._serialized_end=2906
+  _globals['_TABLEEVENT']._serialized_end=1744
+  _globals['_TABLEOPENED']._serialized_start=1746
+  _globals['_TABLEOPENED']._serialized_end=1829
+  _globals['_HANDSTARTED']._serialized_start=1832
+  _globals['_HANDSTARTED']._serialized_end=1981
+  _globals['_PIAOSHOWN']._serialized_start=1983
+  _globals['_PIAOSHOWN']._serialized_end=2009
+  _globals['_DEALT']._serialized_start=2011
+  _globals['_DEALT']._serialized_end=2084
+  _globals['_SEATTILES']._serialized_start=2086
+  _globals['_SEATTILES']._serialized_end=2112
+  _globals['_DRAWN']._serialized_start=2114
+  _globals['_DRAWN']._serialized_end=2185
+  _globals['_FLOWERLAID']._serialized_start=2187
+  _globals['_FLOWERLAID']._serialized_end=2227
+  _globals['_TREASURETURNED']._serialized_start=2229
+  _globals['_TREASURETURNED']._serialized_end=2289
+  _globals['_KONGROBBED']._serialized_start=2291
+  _globals['_KONGROBBED']._serialized_end=2331
+  _globals['_FALSEWINCALLED']._serialized_start=2333
+  _globals['_FALSEWINCALLED']._serialized_end=2363
+  _globals['_DISCARDED']._serialized_start=2365
+  _globals['_DISCARDED']._serialized_end=2437
+  _globals['_MELDED']._serialized_start=2439
+  _globals['_MELDED']._serialized_end=2519
+  _globals['_PROMPT']._serialized_start=2522
+  _globals['_PROMPT']._serialized_end=2652
+  _globals['_PROMPTCLOSED']._serialized_start=2654
+  _globals['_PROMPTCLOSED']._serialized_end=2746
+  _globals['_TRUSTEECHANGED']._serialized_start=2748
+  _globals['_TRUSTEECHANGED']._serialized_end=2829
+  _globals['_CONNECTIONCHANGED']._serialized_start=2831
+  _globals['_CONNECTIONCHANGED']._serialized_end=2883
+  _globals['_LEAVEANNOUNCED']._serialized_start=2885
+  _globals['_LEAVEANNOUNCED']._serialized_end=2915
+  _globals['_HANDENDED']._serialized_start=2918
+  _globals['_HANDENDED']._serialized_end=3069
+  _globals['_HANDSETTLED']._serialized_start=3071
+  _globals['_HANDSETTLED']._serialized_end=3172
+  _globals['_SETTLEDPAYMENT']._serialized_start=3175
+  _globals['_SETTLEDPAYMENT']._serialized_end=3338
+  _globals['_READYASKED']._serialized_start=3340
+  _globals['_READYASKED']._serialized_end=3390
+  _globals['_READYGIVEN']._serialized_start=3392
+  _globals['_READYGIVEN']._serialized_end=3418
+  _globals['_VOTEOPENED']._serialized_start=3420
+  _globals['_VOTEOPENED']._serialized_end=3484
+  _globals['_VOTEANSWERED']._serialized_start=3486
+  _globals['_VOTEANSWERED']._serialized_end=3551
+  _globals['_VOTECLOSED']._serialized_start=3553
+  _globals['_VOTECLOSED']._serialized_end=3603
+  _globals['_SEATVACATED']._serialized_start=3605
+  _globals['_SEATVACATED']._serialized_end=3645
+  _globals['_PLAYERSEATED']._serialized_start=3647
+  _globals['_PLAYERSEATED']._serialized_end=3701
+  _globals['_OPERATORACTED']._serialized_start=3703
+  _globals['_OPERATORACTED']._serialized_end=3793
+  _globals['_TABLECLOSED']._serialized_start=3795
+  _globals['_TABLECLOSED']._serialized_end=3886
+  _globals['_RANK']._serialized_start=3888
+  _globals['_RANK']._serialized_end=3960
 # @@protoc_insertion_point(module_scope)
