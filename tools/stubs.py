@@ -2,6 +2,8 @@
 
     .venv-protos/bin/python tools/stubs.py [--check]
 
+The contracts are in protos/; what the table service's journal holds is a package of its own.
+
 Runs in the environment of requirements/protos.lock: the oldest protobuf and grpcio that we support
 make the stubs, because stubs refuse a runtime older than what made them. Messages get a _pb2.py and
 its types in .pyi; files that declare a service get the pair for gRPC besides.
@@ -20,21 +22,26 @@ from pathlib import Path
 
 from grpc_tools import protoc
 
-PROTOS = Path(__file__).resolve().parent.parent / "protos"
+TOP = Path(__file__).resolve().parent.parent
+PROTOS = TOP / "protos"
 # Import roots, each with the folder below it that holds what we generate for. The inner root stands
 # first: protoc names a file after the first root that contains it.
-ROOTS = {PROTOS / "third_party": "buf", PROTOS: "fangcheng"}
+ROOTS = {
+    PROTOS / "third_party": "buf",
+    PROTOS: "fangcheng",
+    TOP / "services/table": "fangcheng_table/stored",
+}
 GENERATED = re.compile(r"_pb2(_grpc)?\.pyi?$")
 PLUGINS = Path(sys.executable).parent
 
 
 def generate(target: Path) -> None:
-    """Write the stubs of every .proto below ``target``, laid out as in ``protos/``."""
+    """Write the stubs of every .proto below ``target``, laid out as in the repository."""
     includes = [f"-I{root}" for root in (*ROOTS, files("grpc_tools") / "_proto")]
     for root, top in ROOTS.items():
         protos = sorted(root.joinpath(top).rglob("*.proto"))
         services = [p for p in protos if re.search(r"^service ", p.read_text(), re.MULTILINE)]
-        out = target / root.relative_to(PROTOS)
+        out = target / root.relative_to(TOP)
         out.mkdir(parents=True, exist_ok=True)
         compile_protos(protos, [*includes, f"--python_out={out}", f"--mypy_out=quiet:{out}"])
         compile_protos(
@@ -52,8 +59,13 @@ def compile_protos(protos: list[Path], arguments: list[str]) -> None:
 
 
 def stubs(folder: Path) -> set[Path]:
-    """The generated files below ``folder``, relative to it."""
-    return {p.relative_to(folder) for p in folder.rglob("*_pb2*") if GENERATED.search(p.name)}
+    """The generated files below ``folder``, which is laid out as the repository."""
+    return {
+        path.relative_to(folder)
+        for root, top in ROOTS.items()
+        for path in (folder / root.relative_to(TOP) / top).rglob("*_pb2*")
+        if GENERATED.search(path.name)
+    }
 
 
 def import_all() -> None:
@@ -75,17 +87,17 @@ def main(check: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         fresh = Path(name)
         generate(fresh)
-        made, kept = stubs(fresh), stubs(PROTOS)
-        stale = {p for p in made & kept if not filecmp.cmp(fresh / p, PROTOS / p, shallow=False)}
+        made, kept = stubs(fresh), stubs(TOP)
+        stale = {p for p in made & kept if not filecmp.cmp(fresh / p, TOP / p, shallow=False)}
         changed = sorted(stale | (made ^ kept))
         if check and changed:
             names = "\n  ".join(map(str, changed))
             raise SystemExit(f"stubs differ from their .proto (run `make protos`):\n  {names}")
         for path in changed:
             if path in made:
-                (PROTOS / path).write_bytes((fresh / path).read_bytes())
+                (TOP / path).write_bytes((fresh / path).read_bytes())
             else:
-                (PROTOS / path).unlink()
+                (TOP / path).unlink()
         import_all()
         print(f"stubs: {len(made)} files, {len(changed)} changed")
 

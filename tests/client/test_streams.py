@@ -18,8 +18,8 @@ from fangcheng_kit import Kit, Servicer, Settings, errors, principal, serving
 from fangcheng_kit.principal import mint_token
 from tests.kit.echo import KEY
 
-Step = int | Exception | str
-"""What a table does next: send the event of a number, fail, `beat`, or `hang`."""
+Step = int | Exception | str | events_pb2.TableEvent
+"""What a table does next: send an event (of a number), fail, `beat`, or `hang`."""
 
 
 class Table:
@@ -28,22 +28,29 @@ class Table:
     def __init__(self, *scripts: list[Step]) -> None:
         self.scripts = list(scripts)
         self.asked: list[tuple[str, int, bytes]] = []
+        self.snapshots: list[bool] = []
+        """Whether each stream was to begin with one."""
 
     async def Attend(self, request: Any, context: Any) -> AsyncIterator[Any]:
         assert principal.current().kind == "player"
         self.asked.append((request.table_id, request.from_number, request.entropy))
+        self.snapshots.append(request.snapshot)
         async for kind, message in self._play():
             yield table_pb2.AttendResponse(**{kind: message})
 
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:
         self.asked.append((request.table_id, request.from_number, b""))
+        self.snapshots.append(request.snapshot)
         async for kind, message in self._play():
             yield table_pb2.WatchResponse(**{kind: message})
 
     async def _play(self) -> AsyncIterator[tuple[str, Any]]:
         for step in self.scripts.pop(0):
             if isinstance(step, int):
-                yield "event", events_pb2.TableEvent(number=step)
+                drawn = events_pb2.Drawn(seat=1)
+                yield "event", events_pb2.TableEvent(number=step, drawn=drawn)
+            elif isinstance(step, events_pb2.TableEvent):
+                yield "event", step
             elif isinstance(step, Exception):
                 raise step
             elif step == "beat":
@@ -168,4 +175,47 @@ async def test_a_gap_in_the_numbers_is_an_error() -> None:
         stream = attend(channel, "t1")
         assert (await anext(stream)).number == 1
         with pytest.raises(MissingEvent, match="3 came after 1"):
+            await anext(stream)
+
+
+def snapshot(number: int) -> events_pb2.TableEvent:
+    return events_pb2.TableEvent(number=number, snapshot=events_pb2.Snapshot())
+
+
+def unknown(number: int) -> events_pb2.TableEvent:
+    """An event of a kind that came after this client."""
+    event = events_pb2.TableEvent.FromString(b"\xfa\x3e\x00")  # field 1,007, empty
+    assert event.ByteSize() == 3
+    assert event.WhichOneof("kind") is None
+    event.number = number
+    return event
+
+
+@pytest.mark.parametrize("open_stream", [attend, watch])
+async def test_a_snapshot_stands_for_what_was_missed(open_stream: Open) -> None:
+    table = Table([4, AWAY], [snapshot(90), 91])
+    async with connected(table) as channel:
+        events = [event async for event in open_stream(channel, "t1", 3)]
+    assert [event.number for event in events] == [4, 90, 91]
+    assert events[1].HasField("snapshot")
+
+
+@pytest.mark.parametrize("open_stream", [attend, watch])
+async def test_a_kind_of_event_that_is_not_known_is_survived_by_a_snapshot(
+    open_stream: Open,
+) -> None:
+    """Unknown event kinds are survivable for old clients."""
+    table = Table([1, unknown(2), 3], [snapshot(3), 4, AWAY], [5, unknown(6)], [snapshot(6), 7])
+    async with connected(table) as channel:
+        events = [event async for event in open_stream(channel, "t1")]
+    assert [event.number for event in events] == [1, 3, 4, 5, 6, 7]
+    assert [number for _, number, _ in table.asked] == [0, 2, 4, 6]
+    assert table.snapshots == [False, True, False, True]
+
+
+async def test_a_snapshot_that_leads_back_is_an_error() -> None:
+    async with connected(Table([1, 2, snapshot(1)])) as channel:
+        stream = attend(channel, "t1")
+        assert [(await anext(stream)).number for _ in range(2)] == [1, 2]
+        with pytest.raises(MissingEvent, match="snapshot of 1 came after 2"):
             await anext(stream)

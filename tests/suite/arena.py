@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
+from fangcheng_client.view import SeatView, TableView
 from fangcheng_rules import tiles, wall
 from fangcheng_rules.actions import (
     Action,
@@ -28,7 +29,6 @@ from fangcheng_rules.round import HandSetup, Round
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.scoring import score
 from fangcheng_suite.bots.brain import Brain
-from fangcheng_suite.view import SeatView, TableView
 
 PROMPT_KINDS = {
     "piao": "before_deal",

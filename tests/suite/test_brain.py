@@ -11,11 +11,11 @@ import pytest
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client.notation import parse, text
+from fangcheng_client.view import SeatView, TableView
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.scoring import Win
 from fangcheng_suite.bots.brain import Brain
-from fangcheng_suite.view import SeatView, TableView
 
 from .arena import Arena
 

@@ -26,6 +26,7 @@ from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2, matchmaking_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
+from fangcheng_client import TableView
 from fangcheng_client.notation import parse
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_suite.access import Access
@@ -219,6 +220,30 @@ async def test_a_prompt_is_answered_with_one_of_its_actions() -> None:
     [act] = table.acts
     assert (act.table_id, act.decision_id) == ("t1", "1")
     assert act.action == state_pb2.Action(kind="discard", tile=43)
+
+
+@pytest.mark.parametrize("kind", ["turn", "back"])
+async def test_what_a_snapshot_asks_is_answered(kind: str) -> None:
+    """A bot that comes late knows the hand from it as if it had been there."""
+    known = TableView()
+    for event in opened(FakeTable()).events:
+        known.apply(event)
+    if kind == "turn":
+        known.prompt = TURN
+    else:
+        known.back_decision_id = "back-2"
+    table = FakeTable()
+    table.tell(snapshot=known.to_snapshot())
+    closing = events_pb2.TableClosed(reason="hands_played", standings=[0] * 4)
+    table.tell(table.acted, table_closed=closing)
+    async with playing(table) as bot:
+        view = await bot.attend(PLACE)
+    assert view.closed is not None
+    [act] = table.acts
+    if kind == "turn":
+        assert (act.decision_id, act.action) == ("1", state_pb2.Action(kind="discard", tile=43))
+    else:
+        assert (act.decision_id, act.action) == ("back-2", state_pb2.Action(kind="back"))
 
 
 async def test_a_bot_calls_with_a_token_of_its_own() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2
+from fangcheng_client.view import SeatView, TableView
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
 from fangcheng_suite.render import Ink
 from fangcheng_suite.report import hand_report
-from fangcheng_suite.view import SeatView, TableView
 from fangcheng_table.convert_play import finished_to_wire, score_to_wire
 from tests.rules.golden import parse
 

@@ -6,8 +6,8 @@ import pytest
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2
+from fangcheng_client.view import SeatView, TableView
 from fangcheng_suite.render import Ink
-from fangcheng_suite.view import SeatView, TableView
 from fangcheng_suite.watching import told
 
 

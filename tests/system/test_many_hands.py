@@ -9,11 +9,11 @@ import pytest
 
 from fangcheng.table.v1 import records_pb2, records_pb2_grpc, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_client.view import TableView
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_suite.bots.crowd import Bank, make_bots
 from fangcheng_suite.pools import DEMO_HANDS, demo_pool
 from fangcheng_suite.verify import verify
-from fangcheng_suite.view import TableView
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
 

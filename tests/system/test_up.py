@@ -15,7 +15,7 @@ import pytest
 from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import connect, explain, watch
-from fangcheng_suite.view import TableView
+from fangcheng_client.view import TableView
 
 from .running import Running, fangcheng, lives, running, until
 

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from fangcheng.table.v1 import events_pb2
 from fangcheng_rules.actions import Action, AnalyzeQuestion, Prompt
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.rulesets import rule_set
@@ -26,6 +27,7 @@ from fangcheng_table.events import (
 from fangcheng_table.ids import prompt_id
 from fangcheng_table.settlement import Settlement
 from fangcheng_table.store import Record
+from fangcheng_table.views import VIEWERS, Projector
 
 SILVER = Stake("silver", "", 10)
 POINTS = Stake("points", "kele/2026", 1)
@@ -233,6 +235,19 @@ def paid(settlement: Settlement) -> tuple[Payment, ...]:
         Payment(p.currency, p.book, p.source, p.target, p.amount, p.amount, p.reason)
         for p in settlement.postings
     )
+
+
+def sights(records: Sequence[Record]) -> dict[int, list[events_pb2.TableEvent]]:
+    """What each viewer was shown, with its numbers."""
+    projector = Projector()
+    seen: dict[int, list[events_pb2.TableEvent]] = {viewer: [] for viewer in VIEWERS}
+    for record in records:
+        for viewers, event in projector.see(record):
+            for viewer in viewers:
+                one = events_pb2.TableEvent.FromString(event.SerializeToString())
+                one.number = len(seen[viewer]) + 1
+                seen[viewer].append(one)
+    return seen
 
 
 def settled_hands(events: Sequence[Event]) -> list[int]:

@@ -37,7 +37,7 @@ from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
 from fangcheng_table.store import JournalError, NewTable, Record
 
-from .tables import created, paid, told
+from .tables import created, paid, sights, told
 from .world import (
     PLAYERS,
     World,
@@ -120,6 +120,7 @@ class Stage:
             metrics=TableMetrics(CollectorRegistry()),
             log=structlog.get_logger(),
             patience=Patience(),
+            most_kept=1_000,
             storing=self.stores.append,
             stopping=asyncio.Event(),
         )
@@ -200,11 +201,9 @@ async def test_a_journal_that_fails_at_random_loses_and_doubles_nothing(tmp_path
         assert [record.sequence for record in records] == list(range(1, len(records) + 1))
         assert TableState.replay(record.event for record in records) == table.state
         # What a viewer saw is what is stored, each event once.
-        again = LiveTable(records, it.around, 1)
+        stored = sights(records)
         for seat, events in enumerate(seen):
-            assert [event.number for event in events] == list(range(1, len(events) + 1))
-            stored = [again.feed.event(seat, n) for n in range(1, again.feed.last(seat) + 1)]
-            assert timeless(events) == timeless(stored)
+            assert timeless(events) == stored[seat]
         assert len(it.wallet.released) >= 1
 
 
@@ -537,10 +536,14 @@ async def test_a_hand_goes_on_after_a_restart(service):
         )
         await service.restart()
     players = await playing
-    whole = [
-        m.event async for m in service.player("ann").Attend(wire.AttendRequest(table_id=table_id))
+    third = next(e.number for e in players[0].events if e.hand_started.hand_number == 3)
+    rest = [
+        m.event
+        async for m in service.player("ann").Attend(
+            wire.AttendRequest(table_id=table_id, from_number=third)
+        )
     ]
-    assert timeless(whole) == timeless(players[0].events)
+    assert timeless(rest) == timeless(players[0].events[third:])
     for player in players:
         numbers = [event.number for event in player.events]
         assert numbers == list(range(1, len(numbers) + 1))

@@ -18,6 +18,7 @@ from rich.text import Text
 from fangcheng.table.v1 import events_pb2, records_pb2, records_pb2_grpc, state_pb2
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import watch
+from fangcheng_client.view import TableView
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS
 
@@ -31,7 +32,6 @@ from .pools import demo_pool, write_pools
 from .render import Ink
 from .state import StateFolder
 from .verify import verify
-from .view import TableView
 
 FIRST_HANDS = 8
 

@@ -9,10 +9,10 @@ from rich.text import Text
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2
+from fangcheng_client.view import TableView
 
 from . import render
 from .render import Ink
-from .view import TableView
 
 INDENT = "   "
 LABEL_COLUMNS = 9

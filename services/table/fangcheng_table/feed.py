@@ -1,27 +1,35 @@
 """What the viewers of a table have seen, and the readers that follow it.
 
 A reader is a cursor over its viewer's events, woken when there are more: however slow it is,
-nothing queues up for it.
+nothing queues up for it. The events of the hand in play and of the one before are kept; who asks
+for older ones is sent a snapshot. That is folded from the viewer's own events, by the same
+`TableView` that clients use, so that it tells nothing which they did not.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from fangcheng.table.v1 import events_pb2, state_pb2
+from fangcheng_client import TableView
 from fangcheng_kit.errors import ServiceError
 
+from . import convert
 from .errors import InvalidNumber, ReaderTooSlow
 from .events import TableClosed
+from .ids import trustee_id
+from .state import TableState
 from .store import Record
-from .views import VIEWERS, Projector
+from .views import SPECTATORS, VIEWERS, Projector
 
 
 class Reader:
     """One viewer's place in a feed."""
 
-    def __init__(self, feed: Feed, viewer: int, number: int, on_news: Callable[[], None]) -> None:
+    def __init__(
+        self, feed: Feed, viewer: int, number: int, on_news: Callable[[], None], snapshot: bool
+    ) -> None:
         """`number`: the last event that is known; raises `InvalidNumber` if there is none such."""
         if number > feed.last(viewer):
             raise InvalidNumber(number, feed.last(viewer))
@@ -29,6 +37,7 @@ class Reader:
         self.number = number
         self.on_news = on_news
         self._feed = feed
+        self._wants_snapshot = snapshot or number < feed.oldest(viewer)
         # What had happened before it came does not count as its slowness.
         self._from = feed.last(viewer)
         self._ended: ServiceError | None = None
@@ -42,7 +51,7 @@ class Reader:
         """The next event, None where there is none yet.
 
         Raises what it was ended with, and `ReaderTooSlow` where more than `most_behind` events have
-        come since it began that it has not read.
+        come since it began that it has not read, or the next one is kept no longer.
         """
         if self._ended is not None:
             raise self._ended
@@ -50,8 +59,14 @@ class Reader:
         behind = last - max(self.number, self._from)
         if behind > most_behind:
             raise ReaderTooSlow(behind)
+        if self._wants_snapshot:
+            self._wants_snapshot = False
+            self.number = last
+            return self._feed.snapshot(self.viewer)
         if self.number >= last:
             return None
+        if self.number < self._feed.oldest(self.viewer):
+            raise ReaderTooSlow(last - self.number)
         self.number += 1
         return self._feed.event(self.viewer, self.number)
 
@@ -61,46 +76,183 @@ class Reader:
         return self._feed.finished and self.number >= self._feed.last(self.viewer)
 
 
+class _Seen:
+    """What one viewer was shown: the newest events, and what those before add up to."""
+
+    __slots__ = ("_base", "_base_number", "_bodies", "hand", "oldest")
+
+    def __init__(self) -> None:
+        self.oldest = 0
+        """The number from which on a reader can be sent every event that follows."""
+        # Without their numbers, so that all who see the same share one copy.
+        self._bodies: list[bytes] = []
+        self._base = b""
+        self._base_number = 0
+        self.hand = 0
+        """The last number before the newest hand began."""
+
+    @property
+    def last(self) -> int:
+        """Number of the newest event."""
+        return self.oldest + len(self._bodies)
+
+    def add(self, body: bytes) -> None:
+        self._bodies.append(body)
+
+    def body(self, number: int) -> bytes:
+        if number <= self.oldest:
+            raise IndexError(f"event {number} is not kept")
+        return self._bodies[number - self.oldest - 1]
+
+    def newest_first(self) -> Iterable[bytes]:
+        return reversed(self._bodies)
+
+    def rest_on(self, snapshot: events_pb2.Snapshot, keep_from: int) -> None:
+        """Begin snapshots at this one, of now; forget the events up to `keep_from`."""
+        self._base, self._base_number = snapshot.SerializeToString(), self.last
+        if keep_from > self.oldest:
+            del self._bodies[: keep_from - self.oldest]
+            self.oldest = keep_from
+
+    def new_hand(self, snapshot: events_pb2.Snapshot) -> None:
+        """A hand is about to begin; keep the events of the one before."""
+        self.rest_on(snapshot, self.hand)
+        self.hand = self.last
+
+    def view(self) -> TableView:
+        """All of it, as the viewer's client knows it."""
+        view = TableView(last_number=self._base_number)
+        if self._base:
+            base = events_pb2.Snapshot.FromString(self._base)
+            view.apply(events_pb2.TableEvent(number=self._base_number, snapshot=base))
+        for number in range(self._base_number + 1, self.last + 1):
+            event = events_pb2.TableEvent.FromString(self.body(number))
+            event.number = number
+            view.apply(event)
+        return view
+
+
 class Feed:
     """The events of all viewers of a table."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_kept: int = 1_000) -> None:
+        """`most_kept`: events of a viewer; more are not kept, however long a hand takes."""
         self.finished = False
         """The table has closed: no more events come."""
-        self.ms_left: Callable[[int, str], int] = lambda seat, decision_id: 0
-        """How long a seat's prompt is still open."""
+        self.ms_left: Callable[[int, str], tuple[int, int]] = lambda seat, decision_id: (0, 0)
+        """How long a seat's prompt, or what all are asked, is still open; and the reserve."""
+        self.open_view = TableView()
+        """The table as spectators see it, up to now."""
+        self._most_kept = most_kept
         self._projector = Projector()
-        # Without their numbers, so that all who see the same share one copy.
-        self._bodies: dict[int, list[bytes]] = {viewer: [] for viewer in VIEWERS}
+        self._seen = {viewer: _Seen() for viewer in VIEWERS}
+        self._back_ids = dict.fromkeys(VIEWERS, "")
         self._readers: set[Reader] = set()
 
     def publish(self, records: Iterable[Record]) -> None:
         """Show what was stored."""
         for record in records:
             for viewers, event in self._projector.see(record):
-                body = event.SerializeToString()
-                for viewer in viewers:
-                    self._bodies[viewer].append(body)
+                self._show(viewers, event)
             self.finished |= isinstance(record.event, TableClosed)
         for reader in self._readers:
             reader.on_news()
 
+    def _show(self, viewers: tuple[int, ...], event: events_pb2.TableEvent) -> None:
+        if event.HasField("hand_started"):
+            self._new_hand()
+        body = event.SerializeToString()
+        for viewer in viewers:
+            seen = self._seen[viewer]
+            seen.add(body)
+            if seen.last - seen.oldest > self._most_kept:
+                seen.rest_on(seen.view().to_snapshot(), seen.last - self._most_kept // 2)
+        if SPECTATORS in viewers:
+            self.open_view.apply(event)
+        elif event.HasField("trustee_changed"):
+            self._back_ids[event.trustee_changed.seat] = event.trustee_changed.decision_id
+        if event.HasField("player_seated"):
+            # What was asked of whoever had the seat before is not for the one who has it now.
+            seat = event.player_seated.seat.seat
+            self._back_ids[seat] = ""
+            seen = self._seen[seat]
+            seen.rest_on(seen.view().to_snapshot(), seen.last)
+
+    @property
+    def numbers_at_hand(self) -> tuple[int, ...]:
+        """The last number of each viewer before the hand in play, or the last one, began."""
+        return tuple(seen.hand for seen in self._seen.values())
+
+    def resume(self, state: TableState, numbers: Sequence[int]) -> None:
+        """Go on from the moment before a hand begins; `numbers`: `numbers_at_hand` of it.
+
+        The records from `HandOpened` on are to be published next. What was seen before is not kept.
+        """
+        self._projector = Projector.between_hands(state)
+        table = convert.table_to_wire(state)
+        for shown in table.seats:
+            shown.ClearField("is_bot")
+        self.open_view = TableView()
+        self.open_view.apply(events_pb2.TableEvent(snapshot=events_pb2.Snapshot(table=table)))
+        for viewer, number in zip(VIEWERS, numbers, strict=True):
+            self._seen[viewer].oldest = number
+        for number, seat in enumerate(state.seats):
+            may_return = seat.trustee and not seat.removed
+            self._back_ids[number] = trustee_id(seat.trustee_times) if may_return else ""
+        self._new_hand()
+
+    def _new_hand(self) -> None:
+        # Between two hands all know the same, but who they are and how to take their seat back.
+        snapshot = self.open_view.to_snapshot()
+        snapshot.ClearField("hand")
+        for viewer, seen in self._seen.items():
+            if viewer == SPECTATORS:
+                snapshot.ClearField("seat")
+            else:
+                snapshot.seat = viewer
+            snapshot.back_decision_id = self._back_ids[viewer]
+            seen.new_hand(snapshot)
+
     def last(self, viewer: int) -> int:
         """Number of a viewer's newest event."""
-        return len(self._bodies[viewer])
+        return self._seen[viewer].last
+
+    def oldest(self, viewer: int) -> int:
+        """Number from which on every event that follows is kept."""
+        return self._seen[viewer].oldest
 
     def event(self, viewer: int, number: int) -> events_pb2.TableEvent:
-        """An event of a viewer, as it is to be sent now."""
-        event = events_pb2.TableEvent.FromString(self._bodies[viewer][number - 1])
+        """An event of a viewer that is kept, as it is to be sent now."""
+        event = events_pb2.TableEvent.FromString(self._seen[viewer].body(number))
         event.number = number
-        if event.HasField("prompt"):
-            event.prompt.ms_left = self.ms_left(viewer, event.prompt.decision_id)
+        match event.WhichOneof("kind"):
+            case "prompt":
+                self._tell_time(viewer, event.prompt)
+            case "ready_asked":
+                asked = event.ready_asked
+                asked.ms_left = self.ms_left(viewer, asked.decision_id)[0]
+            case "vote_opened":
+                vote = event.vote_opened
+                vote.ms_left = self.ms_left(viewer, vote.decision_id)[0]
+        return event
+
+    def _tell_time(self, viewer: int, prompt: events_pb2.Prompt) -> None:
+        prompt.ms_left, prompt.reserve_ms_left = self.ms_left(viewer, prompt.decision_id)
+
+    def snapshot(self, viewer: int) -> events_pb2.TableEvent:
+        """All that a viewer has been told up to now."""
+        event = events_pb2.TableEvent(
+            number=self.last(viewer), snapshot=self._seen[viewer].view().to_snapshot()
+        )
+        event.time.GetCurrentTime()
+        if event.snapshot.HasField("prompt"):
+            self._tell_time(viewer, event.snapshot.prompt)
         return event
 
     def has_answered(self, seat: int, decision_id: str, action: state_pb2.Action) -> bool:
-        """Whether a seat has given this answer to this prompt, however long ago."""
+        """Whether a seat has given this answer to this prompt, as far back as events are kept."""
         wanted = decision_id.encode()
-        for body in reversed(self._bodies[seat]):
+        for body in self._seen[seat].newest_first():
             if wanted not in body:
                 continue
             closed = events_pb2.TableEvent.FromString(body).prompt_closed
@@ -108,9 +260,14 @@ class Feed:
                 return closed.why == "answered" and closed.action == action
         return False
 
-    def open(self, viewer: int, number: int, on_news: Callable[[], None]) -> Reader:
-        """A reader that knows the events up to `number` already; `on_news`: there are more."""
-        reader = Reader(self, viewer, number, on_news)
+    def open(
+        self, viewer: int, number: int, on_news: Callable[[], None], *, snapshot: bool = False
+    ) -> Reader:
+        """A reader that knows the events up to `number` already; `on_news`: there are more.
+
+        It begins with a snapshot where that is asked for, or what follows `number` is not kept.
+        """
+        reader = Reader(self, viewer, number, on_news, snapshot)
         self._readers.add(reader)
         return reader
 

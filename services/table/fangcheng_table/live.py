@@ -20,19 +20,28 @@ from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
 
-from . import convert, convert_play
+from . import convert, convert_play, votes
 from .clocks import Patience
 from .core import Table
-from .errors import AttendedElsewhere, JournalUnavailable, Moved, NotSeated, StaleDecision
+from .errors import (
+    AttendedElsewhere,
+    JournalUnavailable,
+    LeftTable,
+    Moved,
+    NotSeated,
+    RemovedFromTable,
+    StaleDecision,
+)
 from .evaluator import Evaluator
-from .events import Event, HoldsReleased, TableClosed
+from .events import Event, HoldsReleased, OperatorActed, PlayerSeated, SeatVacated, TableClosed
 from .feed import Feed, Reader
 from .finished import FinishedHands
+from .ids import read_table_id
 from .metrics import TableMetrics
 from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
-from .store import Journal, JournalError, Record, Superseded
+from .store import Journal, JournalError, OperatorAction, Record, Superseded
 from .views import SPECTATORS
 
 T = TypeVar("T")
@@ -51,6 +60,8 @@ class Surroundings:
     metrics: TableMetrics
     log: Any
     patience: Patience
+    most_kept: int
+    """Events of a viewer that are kept in memory at most."""
     storing: Callable[[bool], None]
     """Told whether the journal takes what it is given."""
     stopping: asyncio.Event
@@ -85,6 +96,10 @@ class _Asked:
     """Of the hand, by their numbers."""
     settlement: int = 0
     keeping: asyncio.Task[None] | None = None
+    kept: tuple[tuple[str, ...], ...] | None = None
+    """The holds that it keeps."""
+    returns: set[int] = field(default_factory=set)
+    """By vacancy."""
     release: bool = False
 
 
@@ -95,7 +110,7 @@ class LiveTable:
         """`records`: its whole journal. `epoch`: under which this process owns it; 0: it does not,
         as it need not where nothing is left to do.
         """
-        self.feed = Feed()
+        self.feed = Feed(around.most_kept)
         self._epoch = epoch
         self._moved = False
         self._hands = FinishedHands()
@@ -137,10 +152,12 @@ class LiveTable:
     # What callers do.
 
     def seat_of(self, player_id: str) -> int:
-        """A player's seat; raises `NotSeated`."""
+        """A player's seat; raises `NotSeated` or `RemovedFromTable`."""
         seat = self.state.seat_of(player_id)
         if seat is None:
             raise NotSeated(self.table_id)
+        if self.state.seats[seat].removed:
+            raise RemovedFromTable(self.table_id)
         return seat
 
     async def do(self, change: Callable[[Table], T]) -> T:
@@ -155,6 +172,9 @@ class LiveTable:
         """A player's act; whether it was a repeat of an answer that had been taken."""
         if convert_play.hands_over(answer):
             return await self.do(lambda table: table.hand_over(seat, decision_id))
+        if read_table_id(decision_id) is not None:
+            word = convert_play.word_from_wire(answer)
+            return await self.do(lambda table: votes.reply(table, seat, decision_id, word))
         started = time.perf_counter()
         action = convert_play.action_from_wire(answer)
         try:
@@ -166,9 +186,17 @@ class LiveTable:
         self._around.metrics.acts.observe(time.perf_counter() - started)
         return replayed
 
-    def attend(self, seat: int, number: int, entropy: bytes, on_news: Callable[[], None]) -> Reader:
+    def attend(
+        self,
+        seat: int,
+        number: int,
+        entropy: bytes,
+        on_news: Callable[[], None],
+        *,
+        snapshot: bool = False,
+    ) -> Reader:
         """Follow a seat's events; an older reader of the seat is ended."""
-        reader = self.feed.open(seat, number, on_news)
+        reader = self.feed.open(seat, number, on_news, snapshot=snapshot)
         older = self._attending.get(seat)
         self._attending[seat] = reader
         if older is not None:
@@ -182,9 +210,9 @@ class LiveTable:
                 self._post(lambda table: table.give_entropy(seat, entropy))
         return reader
 
-    def watch(self, number: int, on_news: Callable[[], None]) -> Reader:
+    def watch(self, number: int, on_news: Callable[[], None], *, snapshot: bool = False) -> Reader:
         """Follow the spectators' events."""
-        reader = self.feed.open(SPECTATORS, number, on_news)
+        reader = self.feed.open(SPECTATORS, number, on_news, snapshot=snapshot)
         self._around.metrics.streams.labels("spectator").inc()
         return reader
 
@@ -295,10 +323,41 @@ class LiveTable:
             closed=convert.table_to_wire(self.state).SerializeToString() if closed else None,
             done=any(isinstance(event, HoldsReleased) for event in told),
             hands=[hand for record in records if (hand := hands.see(record)) is not None],
+            actions=[
+                OperatorAction(
+                    # Known by its request id at this table, and by both everywhere.
+                    action_id=f"{self.table_id}/{event.action_id}",
+                    table_id=self.table_id,
+                    time_ms=self._time_ms,
+                    operator=event.operator,
+                    verb=event.verb,
+                    reason=event.reason,
+                    case_id=event.case_id,
+                    detail=event.detail,
+                )
+                for event in told
+                if isinstance(event, OperatorActed)
+            ],
+            seated=[event.plan.player_id for event in told if isinstance(event, PlayerSeated)],
         )
         self._around.storing(True)
         self._stored(records)
+        self._part(told)
         self._measure(told)
+
+    def _part(self, told: Sequence[Event]) -> None:
+        """End the streams of those who are no longer at the table."""
+        for event in told:
+            match event:
+                case OperatorActed(verb="remove", seat=int(seat)):
+                    why: ServiceError = RemovedFromTable(self.table_id)
+                case SeatVacated(seat):
+                    why = LeftTable()
+                case _:
+                    continue
+            reader = self._attending.pop(seat, None)
+            if reader is not None:
+                reader.end(why)
 
     def _stored(self, records: Sequence[Record]) -> None:
         if records:
@@ -361,9 +420,16 @@ class LiveTable:
         if settlement is not None and settlement.hand_number != asked.settlement:
             asked.settlement = settlement.hand_number
             self._start(self._settle(settlement))
-        if asked.keeping is None and not table.state.closed:
-            kept = [seat.plan.hold_ids for seat in table.state.seats]
+        kept = tuple(seat.plan.hold_ids for seat in table.state.seats)
+        if asked.kept != kept and not table.state.closed:
+            asked.kept = kept
+            if asked.keeping is not None:
+                asked.keeping.cancel()
             asked.keeping = self._start(self._around.outbox.keep(self.table_id, kept))
+        for vacancy, hold_ids in table.returns().items():
+            if vacancy not in asked.returns:
+                asked.returns.add(vacancy)
+                self._start(self._return(vacancy, hold_ids))
         holds = table.holds()
         if holds and not asked.release:
             asked.release = True
@@ -381,8 +447,12 @@ class LiveTable:
             self._post(lambda table: table.answer(hand_number, question.number, score))
 
     async def _settle(self, settlement: Settlement) -> None:
-        payments = await self._around.outbox.settle(settlement, self.state.created.labels)
-        self._post(lambda table: table.settled(settlement, payments))
+        paid = await self._around.outbox.settle(settlement, self.state.created.labels)
+        self._post(lambda table: table.settled(settlement, paid.payments, paid.short))
+
+    async def _return(self, vacancy: int, hold_ids: Sequence[str]) -> None:
+        await self._around.outbox.release(self.table_id, [hold_ids])
+        self._post(lambda table: table.returned(vacancy))
 
     async def _release(self, holds: Sequence[Sequence[str]]) -> None:
         await self._around.outbox.release(self.table_id, holds)
@@ -402,8 +472,8 @@ class LiveTable:
 
     # What is measured.
 
-    def _ms_left(self, seat: int, decision_id: str) -> int:
-        return self._table.ms_left(seat, decision_id, _now_ms())[0]
+    def _ms_left(self, seat: int, decision_id: str) -> tuple[int, int]:
+        return self._table.ms_left(seat, decision_id, _now_ms())
 
     def _count(self, phase: Phase | None) -> None:
         """Count the table under its phase; None: no more."""

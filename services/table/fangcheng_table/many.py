@@ -154,7 +154,13 @@ class ManySeats:
             table = await self._tables.get(add.table_id)
             seat = table.seat_of(add.player_id)
             self._drop(place)
-            reader = table.attend(seat, add.from_number, add.entropy, partial(self._wake, place))
+            reader = table.attend(
+                seat,
+                add.from_number,
+                add.entropy,
+                partial(self._wake, place),
+                snapshot=add.snapshot,
+            )
         except ServiceError as error:
             self._problem(place, error)
             return

@@ -42,9 +42,10 @@ class TableSettings(Settings):
         10.0, ge=0, le=600, description="The same after a start of this service."
     )
     most_behind_events: int = Field(
-        2_000,
+        1_000,
         ge=1,
-        description="Events that a stream may fall behind before it is closed (READER_TOO_SLOW).",
+        description="Events that a stream may fall behind before it is closed (READER_TOO_SLOW);"
+        " of each viewer no more are kept in memory.",
     )
     archived_tables: int = Field(
         64, ge=1, description="Closed tables kept in memory; others are read from the journal."

@@ -348,11 +348,11 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?)"
 
 
-def _rows(records: Sequence[Record]) -> list[tuple[int, int, str, int, str]]:
-    return [(record.sequence, record.time_ms, *encode(record.event)) for record in records]
+def _rows(records: Sequence[Record]) -> list[tuple[int, int, bytes]]:
+    return [(record.sequence, record.time_ms, encode(record.event)) for record in records]
 
 
 def _add_hand(db: sqlite3.Connection, table_place: int, hand: HandEntry) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from .codec import StoredEvent, decode
+from .codec import decode
 from .store import (
     Filter,
     Found,
@@ -27,12 +27,12 @@ _MOST = 2**63 - 1
 def events(db: sqlite3.Connection, table_id: str, after: int, upto: int | None) -> list[Record]:
     """A table's events."""
     rows = db.execute(
-        "SELECT sequence, time_ms, kind, version, body FROM events WHERE place ="
+        "SELECT sequence, time_ms, body FROM events WHERE place ="
         " (SELECT place FROM tables WHERE table_id = ?) AND sequence > ? AND sequence <= ?"
         " ORDER BY sequence",
         (table_id, after, _MOST if upto is None else upto),
     )
-    return [Record(row[0], row[1], decode(StoredEvent(*row[2:]))) for row in rows]
+    return [Record(row[0], row[1], decode(row[2])) for row in rows]
 
 
 def by_request(db: sqlite3.Connection, request_id: str) -> NewTable | None:

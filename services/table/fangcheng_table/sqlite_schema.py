@@ -38,9 +38,7 @@ CREATE TABLE events (
     place INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
     time_ms INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    body TEXT NOT NULL,
+    body BLOB NOT NULL,
     PRIMARY KEY (place, sequence)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE openings (

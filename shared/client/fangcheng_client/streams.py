@@ -1,7 +1,9 @@
 """Streams that go on after their connection broke.
 
 Every viewer of a table has event numbers of its own, 1, 2, 3, ... without a gap. Whoever knows the
-last number received can go on from there, on any replica.
+last number received can go on from there, on any replica. A stream that asks for what is no longer
+kept begins with a snapshot, and so does one that has met a kind of event which this client is too
+old to know: it comes as an event like any other, with everything up to its number in it.
 """
 
 from __future__ import annotations
@@ -50,6 +52,8 @@ def attend(
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The events of the caller's seat after ``from_number``, each once and in order.
 
+    A snapshot among them stands for all up to its number (``TableView`` takes both).
+
     Ends when the table has closed. A broken connection is resumed from the last event; the error is
     raised when that did not work for ``give_up_seconds``, and at once for what does not pass by
     waiting, such as ABORTED (ATTENDED_ELSEWHERE: a newer stream has taken the seat over). A stream
@@ -58,8 +62,12 @@ def attend(
     """
     stub = table_pb2_grpc.TableServiceStub(channel)
 
-    def open_stream(number: int) -> grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]:
-        request = table_pb2.AttendRequest(table_id=table_id, from_number=number, entropy=entropy)
+    def open_stream(
+        number: int, snapshot: bool
+    ) -> grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]:
+        request = table_pb2.AttendRequest(
+            table_id=table_id, from_number=number, entropy=entropy, snapshot=snapshot
+        )
         return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]", stub.Attend(request))
 
     return resumed(open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat)
@@ -77,29 +85,33 @@ def watch(
     """The spectators' events of a table after ``from_number``; otherwise as ``attend``."""
     stub = table_pb2_grpc.TableServiceStub(channel)
 
-    def open_stream(number: int) -> grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]:
-        request = table_pb2.WatchRequest(table_id=table_id, from_number=number)
+    def open_stream(
+        number: int, snapshot: bool
+    ) -> grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]:
+        request = table_pb2.WatchRequest(table_id=table_id, from_number=number, snapshot=snapshot)
         return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]", stub.Watch(request))
 
     return resumed(open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat)
 
 
 async def resumed(
-    open_stream: Callable[[int], grpc.aio.UnaryStreamCall[Any, M]],
+    open_stream: Callable[[int, bool], grpc.aio.UnaryStreamCall[Any, M]],
     from_number: int,
     give_up_seconds: float,
     silence_seconds: float,
     on_heartbeat: Callable[[table_pb2.Heartbeat], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
-    """The events of a stream that ``open_stream(last number received)`` opens, again and again.
+    """The events of a stream that is opened again and again.
+
+    ``open_stream(last number received, whether to begin with a snapshot)`` opens it.
 
     Raises ``AioRpcError``, ``TimeoutError`` (the stream fell silent) and ``MissingEvent``.
     """
-    last = from_number
+    last, snapshot = from_number, False
     pause_seconds = FIRST_PAUSE_SECONDS
     alive = time.monotonic()
     while True:
-        call = open_stream(last)
+        call = open_stream(last, snapshot)
         try:
             while True:
                 async with asyncio.timeout(silence_seconds):
@@ -114,12 +126,20 @@ async def resumed(
                         on_heartbeat(cast(Any, message).heartbeat)
                     continue
                 event = cast(M, message).event
-                if event.number <= last:
+                what = event.WhichOneof("kind")
+                if what == "snapshot":
+                    # It may tell what is known, where it was asked for; it never leads back.
+                    if event.number < last:
+                        raise MissingEvent(f"a snapshot of {event.number} came after {last}")
+                elif event.number <= last:
                     continue
-                if event.number != last + 1:
+                elif event.number != last + 1:
                     raise MissingEvent(f"event {event.number} came after {last}")
-                last = event.number
+                last, snapshot = event.number, what is None
+                if snapshot:
+                    break
                 yield event
+            continue
         except (grpc.aio.AioRpcError, TimeoutError) as error:
             if not _passes_by_waiting(error) or time.monotonic() - alive > give_up_seconds:
                 raise

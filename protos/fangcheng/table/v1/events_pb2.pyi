@@ -60,11 +60,14 @@ class TableEvent(_message.Message):
     SEAT_VACATED_FIELD_NUMBER: _builtins.int
     PLAYER_SEATED_FIELD_NUMBER: _builtins.int
     OPERATOR_ACTED_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
     number: _builtins.int
-    """1, 2, 3, … for this viewer."""
+    """1, 2, 3, … for this viewer, without a gap. Of a Snapshot: the number of the last event that is in
+    it.
+    """
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
-        """When it was stored."""
+        """When it was stored; of a Snapshot: when it was made."""
 
     @_builtins.property
     def table_opened(self) -> Global___TableOpened:
@@ -174,6 +177,10 @@ class TableEvent(_message.Message):
     def operator_acted(self) -> Global___OperatorActed:
         """An operator has intervened; what came of it follows."""
 
+    @_builtins.property
+    def snapshot(self) -> Global___Snapshot:
+        """Everything up to this number, where the events themselves are not sent."""
+
     def __init__(
         self,
         *,
@@ -206,16 +213,232 @@ class TableEvent(_message.Message):
         seat_vacated: Global___SeatVacated | None = ...,
         player_seated: Global___PlayerSeated | None = ...,
         operator_acted: Global___OperatorActed | None = ...,
+        snapshot: Global___Snapshot | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_vacated", b"seat_vacated", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_vacated", b"seat_vacated", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_vacated", b"seat_vacated", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_vacated", b"seat_vacated", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced", "flower_laid", "treasure_turned", "kong_robbed", "false_win_called", "ready_asked", "ready_given", "vote_opened", "vote_answered", "vote_closed", "seat_vacated", "player_seated", "operator_acted"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced", "flower_laid", "treasure_turned", "kong_robbed", "false_win_called", "ready_asked", "ready_given", "vote_opened", "vote_answered", "vote_closed", "seat_vacated", "player_seated", "operator_acted", "snapshot"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
 Global___TableEvent: _TypeAlias = TableEvent  # noqa: Y015
+
+@_typing.final
+class Snapshot(_message.Message):
+    """All that its viewer has been told of the table, and of the hand in play, up to its event's number.
+    A stream begins with it where the number asked for is too old, or where it was asked for; what came
+    before is forgotten, and the next event is the one after. It tells nothing that the events did not.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    HAND_FIELD_NUMBER: _builtins.int
+    PROMPT_FIELD_NUMBER: _builtins.int
+    BACK_DECISION_ID_FIELD_NUMBER: _builtins.int
+    CLOSED_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The viewer's seat; unset for spectators."""
+    back_decision_id: _builtins.str
+    """Seats only: while the table plays for the viewer (托管), the decision to which `{kind: "back"}` is
+    the answer. Otherwise empty.
+    """
+    @_builtins.property
+    def table(self) -> _state_pb2.Table:
+        """The table as it stands."""
+
+    @_builtins.property
+    def hand(self) -> Global___HandSnapshot:
+        """The hand in play, or the last one; unset before the first."""
+
+    @_builtins.property
+    def prompt(self) -> Global___Prompt:
+        """Seats only: the viewer's open prompt."""
+
+    @_builtins.property
+    def closed(self) -> Global___TableClosed:
+        """Set once the table has closed."""
+
+    def __init__(
+        self,
+        *,
+        table: _state_pb2.Table | None = ...,
+        seat: _builtins.int | None = ...,
+        hand: Global___HandSnapshot | None = ...,
+        prompt: Global___Prompt | None = ...,
+        back_decision_id: _builtins.str = ...,
+        closed: Global___TableClosed | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "closed", b"closed", "hand", b"hand", "prompt", b"prompt", "seat", b"seat", "table", b"table"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "back_decision_id", b"back_decision_id", "closed", b"closed", "hand", b"hand", "prompt", b"prompt", "seat", b"seat", "table", b"table"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
+    _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seat) -> _WhichOneofReturnType__seat | None: ...
+
+Global___Snapshot: _TypeAlias = Snapshot  # noqa: Y015
+
+@_typing.final
+class HandSnapshot(_message.Message):
+    """A hand as it lies on the table for one viewer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STARTED_FIELD_NUMBER: _builtins.int
+    WALL_TILES_FIELD_NUMBER: _builtins.int
+    SEATS_FIELD_NUMBER: _builtins.int
+    TURN_FIELD_NUMBER: _builtins.int
+    LAST_DISCARD_FIELD_NUMBER: _builtins.int
+    TURNED_FIELD_NUMBER: _builtins.int
+    TREASURE_FIELD_NUMBER: _builtins.int
+    DEALING_FIELD_NUMBER: _builtins.int
+    ENDED_FIELD_NUMBER: _builtins.int
+    SETTLED_FIELD_NUMBER: _builtins.int
+    wall_tiles: _builtins.int
+    """Tiles left in the wall."""
+    turn: _builtins.int
+    """The seat whose turn it is; unset while a discard may be claimed, and after the end."""
+    treasure: _builtins.int
+    """The kind of the treasure; 0: there is none."""
+    dealing: _builtins.bool
+    """The tiles are dealt and nobody has played yet: flowers are being replaced."""
+    @_builtins.property
+    def started(self) -> Global___HandStarted:
+        """How it began."""
+
+    @_builtins.property
+    def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSnapshot]:
+        """Seats 0 to 3."""
+
+    @_builtins.property
+    def last_discard(self) -> Global___LyingDiscard:
+        """The last discard, if it still lies there."""
+
+    @_builtins.property
+    def turned(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The tiles turned up on the wall, in their order (宝牌)."""
+
+    @_builtins.property
+    def ended(self) -> Global___HandEnded:
+        """The result; unset while the hand is played."""
+
+    @_builtins.property
+    def settled(self) -> Global___HandSettled:
+        """What was paid; unset before."""
+
+    def __init__(
+        self,
+        *,
+        started: Global___HandStarted | None = ...,
+        wall_tiles: _builtins.int = ...,
+        seats: _abc.Iterable[Global___SeatSnapshot] | None = ...,
+        turn: _builtins.int | None = ...,
+        last_discard: Global___LyingDiscard | None = ...,
+        turned: _abc.Iterable[_builtins.int] | None = ...,
+        treasure: _builtins.int = ...,
+        dealing: _builtins.bool = ...,
+        ended: Global___HandEnded | None = ...,
+        settled: Global___HandSettled | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_turn", b"_turn", "ended", b"ended", "last_discard", b"last_discard", "settled", b"settled", "started", b"started", "turn", b"turn"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_turn", b"_turn", "dealing", b"dealing", "ended", b"ended", "last_discard", b"last_discard", "seats", b"seats", "settled", b"settled", "started", b"started", "treasure", b"treasure", "turn", b"turn", "turned", b"turned", "wall_tiles", b"wall_tiles"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__turn: _TypeAlias = _typing.Literal["turn"]  # noqa: Y015
+    _WhichOneofArgType__turn: _TypeAlias = _typing.Literal["_turn", b"_turn"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__turn) -> _WhichOneofReturnType__turn | None: ...
+
+Global___HandSnapshot: _TypeAlias = HandSnapshot  # noqa: Y015
+
+@_typing.final
+class LyingDiscard(_message.Message):
+    """A discard that lies where it was discarded."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    TILE_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """Who discarded it."""
+    tile: _builtins.int
+    """The tile."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        tile: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "tile", b"tile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LyingDiscard: _TypeAlias = LyingDiscard  # noqa: Y015
+
+@_typing.final
+class SeatSnapshot(_message.Message):
+    """A seat in a hand, as far as the viewer sees it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONCEALED_FIELD_NUMBER: _builtins.int
+    DRAWN_FIELD_NUMBER: _builtins.int
+    MELDS_FIELD_NUMBER: _builtins.int
+    RIVER_FIELD_NUMBER: _builtins.int
+    FLOWERS_FIELD_NUMBER: _builtins.int
+    DECLARED_FIELD_NUMBER: _builtins.int
+    PIAO_FIELD_NUMBER: _builtins.int
+    FALSE_WINS_FIELD_NUMBER: _builtins.int
+    drawn: _builtins.int
+    """The tile just drawn and still in hand, 0 where hidden; unset when none was."""
+    declared: _builtins.str
+    """What was declared; empty: nothing."""
+    piao: _builtins.int
+    """The 飘 chosen, in units."""
+    false_wins: _builtins.int
+    """How often it called a win that it does not have (诈胡)."""
+    @_builtins.property
+    def concealed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The concealed tiles, zeros where hidden; the one just drawn is the last."""
+
+    @_builtins.property
+    def melds(self) -> _containers.RepeatedCompositeFieldContainer[_rules_pb2.Meld]:
+        """The melds."""
+
+    @_builtins.property
+    def river(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The discards that still lie there, in their order; a claimed one is in its meld."""
+
+    @_builtins.property
+    def flowers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The flowers."""
+
+    def __init__(
+        self,
+        *,
+        concealed: _abc.Iterable[_builtins.int] | None = ...,
+        drawn: _builtins.int | None = ...,
+        melds: _abc.Iterable[_rules_pb2.Meld] | None = ...,
+        river: _abc.Iterable[_builtins.int] | None = ...,
+        flowers: _abc.Iterable[_builtins.int] | None = ...,
+        declared: _builtins.str = ...,
+        piao: _builtins.int = ...,
+        false_wins: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_drawn", b"_drawn", "drawn", b"drawn"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_drawn", b"_drawn", "concealed", b"concealed", "declared", b"declared", "drawn", b"drawn", "false_wins", b"false_wins", "flowers", b"flowers", "melds", b"melds", "piao", b"piao", "river", b"river"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__drawn: _TypeAlias = _typing.Literal["drawn"]  # noqa: Y015
+    _WhichOneofArgType__drawn: _TypeAlias = _typing.Literal["_drawn", b"_drawn"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__drawn) -> _WhichOneofReturnType__drawn | None: ...
+
+Global___SeatSnapshot: _TypeAlias = SeatSnapshot  # noqa: Y015
 
 @_typing.final
 class TableOpened(_message.Message):

@@ -6,6 +6,8 @@ Tables: four seats that play hands of one rule set, every act journaled before a
 A player attends its seat's stream and answers prompts with Act. Each viewer of a table (a seat, or
 the spectators) has events with numbers of its own, 1, 2, 3, …, without a gap: a stream that broke
 is resumed with the last number that was received. What a viewer may not see is not in its events.
+Events of the hand in play and of the one before are kept; a stream that asks for older ones begins
+with a Snapshot instead.
 """
 
 from collections import abc as _abc
@@ -384,22 +386,28 @@ class AttendRequest(_message.Message):
     TABLE_ID_FIELD_NUMBER: _builtins.int
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     from_number: _builtins.int
     """The last number received; 0: from the beginning."""
     entropy: _builtins.bytes
     """The seat's own share in the shuffle of the hands that begin from now on; empty: unchanged."""
+    snapshot: _builtins.bool
+    """Begin with a Snapshot of the table as it is now, whatever the number: for a client that has met a
+    kind of event which it does not know.
+    """
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         from_number: _builtins.int = ...,
         entropy: _builtins.bytes = ...,
+        snapshot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -519,6 +527,7 @@ class AddSeat(_message.Message):
     TABLE_ID_FIELD_NUMBER: _builtins.int
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The player whose seat it is."""
     table_id: _builtins.str
@@ -527,6 +536,8 @@ class AddSeat(_message.Message):
     """The last number received; 0: from the beginning."""
     entropy: _builtins.bytes
     """As in AttendRequest."""
+    snapshot: _builtins.bool
+    """As in AttendRequest."""
     def __init__(
         self,
         *,
@@ -534,10 +545,11 @@ class AddSeat(_message.Message):
         table_id: _builtins.str = ...,
         from_number: _builtins.int = ...,
         entropy: _builtins.bytes = ...,
+        snapshot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "player_id", b"player_id", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "player_id", b"player_id", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -871,19 +883,23 @@ class WatchRequest(_message.Message):
 
     TABLE_ID_FIELD_NUMBER: _builtins.int
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
+    SNAPSHOT_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     from_number: _builtins.int
     """The last number received; 0: from the beginning."""
+    snapshot: _builtins.bool
+    """As in AttendRequest."""
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         from_number: _builtins.int = ...,
+        snapshot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_number", b"from_number", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_number", b"from_number", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -121,7 +121,8 @@ class TableServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Attend(self, request, context):
-        """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
+        """Streams the caller's seat: its events from a number on, then live, with heartbeats between. Where
+        that number is too old, or a snapshot is asked for, a Snapshot comes first. A seat
         that has been without a live stream for some seconds (two unless the service is set otherwise, and
         more after the service itself was away) counts as disconnected, and the table plays for it until
         it is attended again. A newer stream of the same seat closes an older one
@@ -148,7 +149,8 @@ class TableServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Act(self, request, context):
-        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
+        as the hand or the one after is played. A
         prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
         and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
         not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged, or

@@ -6,6 +6,8 @@ Tables: four seats that play hands of one rule set, every act journaled before a
 A player attends its seat's stream and answers prompts with Act. Each viewer of a table (a seat, or
 the spectators) has events with numbers of its own, 1, 2, 3, …, without a gap: a stream that broke
 is resumed with the last number that was received. What a viewer may not see is not in its events.
+Events of the hand in play and of the one before are kept; a stream that asks for older ones begins
+with a Snapshot instead.
 """
 
 from collections import abc as _abc
@@ -61,7 +63,8 @@ class TableServiceStub:
     INVALID_ARGUMENT (INVALID_PAGE_TOKEN).
     """
     Attend: _grpc.UnaryStreamMultiCallable[_table_pb2.AttendRequest, _table_pb2.AttendResponse]
-    """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
+    """Streams the caller's seat: its events from a number on, then live, with heartbeats between. Where
+    that number is too old, or a snapshot is asked for, a Snapshot comes first. A seat
     that has been without a live stream for some seconds (two unless the service is set otherwise, and
     more after the service itself was away) counts as disconnected, and the table plays for it until
     it is attended again. A newer stream of the same seat closes an older one
@@ -80,7 +83,8 @@ class TableServiceStub:
     is closed as Attend is, if its reader is too slow.
     """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
-    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
+    as the hand or the one after is played. A
     prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
     and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
     not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged, or
@@ -140,7 +144,8 @@ class TableServiceAsyncStub(TableServiceStub):
     INVALID_ARGUMENT (INVALID_PAGE_TOKEN).
     """
     Attend: _aio.UnaryStreamMultiCallable[_table_pb2.AttendRequest, _table_pb2.AttendResponse]  # type: ignore[assignment]
-    """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
+    """Streams the caller's seat: its events from a number on, then live, with heartbeats between. Where
+    that number is too old, or a snapshot is asked for, a Snapshot comes first. A seat
     that has been without a live stream for some seconds (two unless the service is set otherwise, and
     more after the service itself was away) counts as disconnected, and the table plays for it until
     it is attended again. A newer stream of the same seat closes an older one
@@ -159,7 +164,8 @@ class TableServiceAsyncStub(TableServiceStub):
     is closed as Attend is, if its reader is too slow.
     """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
-    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+    """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
+    as the hand or the one after is played. A
     prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
     and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
     not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged, or
@@ -240,7 +246,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.AttendRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_table_pb2.AttendResponse], _abc.AsyncIterator[_table_pb2.AttendResponse]]:
-        """Streams the caller's seat: its events from a number on, then live, with heartbeats between. A seat
+        """Streams the caller's seat: its events from a number on, then live, with heartbeats between. Where
+        that number is too old, or a snapshot is asked for, a Snapshot comes first. A seat
         that has been without a live stream for some seconds (two unless the service is set otherwise, and
         more after the service itself was away) counts as disconnected, and the table plays for it until
         it is attended again. A newer stream of the same seat closes an older one
@@ -271,7 +278,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.ActRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.ActResponse, _abc.Awaitable[_table_pb2.ActResponse]]:
-        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same. A
+        """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
+        as the hand or the one after is played. A
         prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
         and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
         not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged, or

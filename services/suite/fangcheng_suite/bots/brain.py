@@ -18,11 +18,11 @@ from typing import Protocol
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
+from fangcheng_client.view import TableView
 from fangcheng_rules.analysis import Wait
 from fangcheng_rules.ruleset import Declaration, RuleSet
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.tiles import from_code
-from fangcheng_suite.view import TableView
 
 COPIES = 4
 DRAGONS = (45, 46, 47)

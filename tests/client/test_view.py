@@ -9,7 +9,7 @@ import pytest
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client import notation
-from fangcheng_suite.view import TableView, shown_name
+from fangcheng_client.view import TableView, shown_name
 
 HANDS = ("123456789m1122z", "?????????????", "?????????????", "?????????????")
 
@@ -254,7 +254,7 @@ def test_the_end_of_a_hand_shows_all_and_the_next_one_clears_it() -> None:
 
 def test_an_unknown_kind_of_event_changes_nothing() -> None:
     view = seated()
-    before = view.snapshot()
+    before = view.copy()
     view.apply(events_pb2.TableEvent(number=view.last_number + 1))
     before.last_number += 1
     assert view == before
@@ -262,7 +262,7 @@ def test_an_unknown_kind_of_event_changes_nothing() -> None:
 
 def test_a_snapshot_stays_as_it_was() -> None:
     view = seated()
-    kept = view.snapshot()
+    kept = view.copy()
     told(view, discarded=events_pb2.Discarded(seat=0, tile=11))
     assert 11 in kept.own.concealed
     assert kept.own.river == []

@@ -1,12 +1,19 @@
 """A table as one viewer knows it: the fold of the events that it was sent.
 
-Bots decide by it, `fangcheng watch` draws it. Tiles are wire numbers (11 is 1m), 0 is face down.
+    view = TableView()
+    async for event in attend(channel, table_id):
+        view.apply(event)
+
+A snapshot is this picture as a message: what `to_snapshot` writes, `apply` reads. The table service
+makes its snapshots with it, from the very events that their viewer was sent, so that they cannot
+tell more. Tiles are wire numbers (11 is 1m), 0 is face down.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
@@ -35,6 +42,8 @@ class SeatView:
     connected: bool = False
     trustee: bool = False
     leaving: bool = False
+    ready: bool = False
+    """Ready for the next hand, where that is asked."""
     standing: int = 0
     """Units won or lost at the table."""
 
@@ -44,6 +53,8 @@ class TableView:
     """The whole table. `apply` takes the viewer's events in their order."""
 
     table_id: str = ""
+    table: state_pb2.Table = field(default_factory=state_pb2.Table)
+    """As it was opened; what has changed since is beside it."""
     rules: rules_pb2.RuleSetChoice = field(default_factory=rules_pb2.RuleSetChoice)
     own_seat: int | None = None
     """The viewer's seat; None for a spectator."""
@@ -52,6 +63,8 @@ class TableView:
     hands: int = 0
     """Hands to play; 0: open."""
     hand_number: int = 0
+    started: events_pb2.HandStarted | None = None
+    """How the hand in play, or the last one, began."""
     dealer: int = 0
     wall_tiles: int = 0
     last_discard: tuple[int, int] | None = None
@@ -63,6 +76,12 @@ class TableView:
     """The kind of the treasure (宝牌); 0: there is none."""
     prompt: events_pb2.Prompt | None = None
     """The viewer's open prompt."""
+    back_decision_id: str = ""
+    """While the table plays for the viewer: answered with `back`, it takes the seat back."""
+    ready_check: str = ""
+    """While all are asked: the decision to which `ready` is the answer."""
+    vote: state_pb2.TableVote | None = None
+    """The open vote to dissolve the table, answered with `agree` or `refuse`."""
     ended: events_pb2.HandEnded | None = None
     """The result of the last hand, until the next begins."""
     settled: events_pb2.HandSettled | None = None
@@ -79,7 +98,7 @@ class TableView:
         if kind is not None and handler is not None:
             handler(getattr(event, kind))
 
-    def snapshot(self) -> TableView:
+    def copy(self) -> TableView:
         """A copy that later events do not change; the messages in it are shared."""
         seats = [
             replace(
@@ -111,24 +130,34 @@ class TableView:
         return seen
 
     def _table_opened(self, opened: events_pb2.TableOpened) -> None:
-        table = opened.table
+        self._sit(opened.table)
+        self.own_seat = opened.seat if opened.HasField("seat") else None
+
+    def _sit(self, table: state_pb2.Table) -> None:
+        self.table = table
         self.table_id = table.table_id
         self.rules = table.rules
         self.hands = table.hands
+        self.hand_number = table.hand_number
+        self.dealer = table.dealer
         self.stakes = list(table.stakes)
-        self.own_seat = opened.seat if opened.HasField("seat") else None
         for known, seat in zip(self.seats, table.seats, strict=True):
             known.player_id = seat.player_id
             known.name = shown_name(seat)
             known.connected = seat.connected
             known.trustee = seat.trustee
             known.leaving = seat.leaving
+            known.ready = seat.ready
             known.standing = seat.standing
+        self.ready_check = table.ready_check
+        self.vote = table.vote if table.HasField("vote") else None
 
     def _hand_started(self, started: events_pb2.HandStarted) -> None:
+        self.started = started
         self.hand_number = started.hand_number
         self.dealer = started.dealer
         self.wall_tiles = started.wall_tiles
+        self.dealing = False
         self.last_discard = None
         self.turn = None
         self.turned = []
@@ -136,7 +165,9 @@ class TableView:
         self.prompt = None
         self.ended = None
         self.settled = None
+        self.ready_check = ""
         for seat in self.seats:
+            seat.ready = False
             seat.concealed = []
             seat.drawn = None
             seat.melds = []
@@ -246,6 +277,8 @@ class TableView:
 
     def _trustee_changed(self, changed: events_pb2.TrusteeChanged) -> None:
         self.seats[changed.seat].trustee = changed.trustee
+        if changed.seat == self.own_seat:
+            self.back_decision_id = changed.decision_id
 
     def _connection_changed(self, changed: events_pb2.ConnectionChanged) -> None:
         self.seats[changed.seat].connected = changed.connected
@@ -268,9 +301,169 @@ class TableView:
     def _hand_settled(self, settled: events_pb2.HandSettled) -> None:
         self.settled = settled
 
+    def _ready_asked(self, asked: events_pb2.ReadyAsked) -> None:
+        self.ready_check = asked.decision_id
+
+    def _ready_given(self, given: events_pb2.ReadyGiven) -> None:
+        self.seats[given.seat].ready = True
+
+    def _vote_opened(self, opened: events_pb2.VoteOpened) -> None:
+        self.vote = state_pb2.TableVote(
+            decision_id=opened.decision_id, seat=opened.seat, agreed=[opened.seat]
+        )
+
+    def _vote_answered(self, answered: events_pb2.VoteAnswered) -> None:
+        if answered.agrees:
+            self._agreed(lambda seats: seats | {answered.seat})
+
+    def _agreed(self, change: Callable[[set[int]], set[int]]) -> None:
+        if self.vote is None:
+            return
+        # A copy of this picture may hold the message too.
+        vote = state_pb2.TableVote(decision_id=self.vote.decision_id, seat=self.vote.seat)
+        vote.agreed.extend(sorted(change(set(self.vote.agreed))))
+        self.vote = vote
+
+    def _vote_closed(self, closed: events_pb2.VoteClosed) -> None:
+        self.vote = None
+
+    def _seat_vacated(self, vacated: events_pb2.SeatVacated) -> None:
+        self._seat(state_pb2.Seat(seat=vacated.seat))
+        self._agreed(lambda seats: seats - {vacated.seat})
+        self.ready_check = ""
+        for seat in self.seats:
+            seat.ready = False
+
+    def _player_seated(self, seated: events_pb2.PlayerSeated) -> None:
+        self._seat(seated.seat)
+
+    def _seat(self, seat: state_pb2.Seat) -> None:
+        """Another player has a seat, or nobody; what lies there of the last hand stays."""
+        table = state_pb2.Table()
+        table.CopyFrom(self.table)
+        table.seats[seat.seat].CopyFrom(seat)
+        self.table = table
+        known = self.seats[seat.seat]
+        known.player_id, known.name = seat.player_id, shown_name(seat)
+        known.connected = known.trustee = known.leaving = known.ready = False
+        known.standing = 0
+        if seat.seat == self.own_seat:
+            self.prompt, self.back_decision_id = None, ""
+
+    def _operator_acted(self, acted: events_pb2.OperatorActed) -> None:
+        """What came of it is told by the events that follow."""
+
     def _table_closed(self, closed: events_pb2.TableClosed) -> None:
         self.closed = closed
         self.prompt = None
+        self.ready_check = ""
+        self.vote = None
+
+    def _snapshot(self, snapshot: events_pb2.Snapshot) -> None:
+        fresh = TableView(last_number=self.last_number)
+        fresh._restore(snapshot)
+        for one in fields(self):
+            setattr(self, one.name, getattr(fresh, one.name))
+
+    def _restore(self, snapshot: events_pb2.Snapshot) -> None:
+        self._sit(snapshot.table)
+        self.own_seat = snapshot.seat if snapshot.HasField("seat") else None
+        self.back_decision_id = snapshot.back_decision_id
+        if snapshot.HasField("hand"):
+            hand = snapshot.hand
+            self._hand_started(hand.started)
+            self.wall_tiles = hand.wall_tiles
+            self.turn = hand.turn if hand.HasField("turn") else None
+            if hand.HasField("last_discard"):
+                self.last_discard = (hand.last_discard.seat, hand.last_discard.tile)
+            self.turned = list(hand.turned)
+            self.treasure = hand.treasure
+            self.dealing = hand.dealing
+            self.ended = hand.ended if hand.HasField("ended") else None
+            self.settled = hand.settled if hand.HasField("settled") else None
+            for known, seat in zip(self.seats, hand.seats, strict=True):
+                known.concealed = list(seat.concealed)
+                known.drawn = seat.drawn if seat.HasField("drawn") else None
+                known.melds = list(seat.melds)
+                known.river = list(seat.river)
+                known.flowers = list(seat.flowers)
+                known.declared = seat.declared
+                known.piao = seat.piao
+                known.false_wins = seat.false_wins
+        self.prompt = snapshot.prompt if snapshot.HasField("prompt") else None
+        self.closed = snapshot.closed if snapshot.HasField("closed") else None
+
+    def to_snapshot(self) -> events_pb2.Snapshot:
+        """The picture as a message."""
+        snapshot = events_pb2.Snapshot(
+            table=self.standing_table(),
+            seat=self.own_seat,
+            prompt=self.prompt,
+            back_decision_id=self.back_decision_id,
+            closed=self.closed,
+        )
+        if self.started is not None:
+            snapshot.hand.CopyFrom(self._hand_snapshot())
+        return snapshot
+
+    def standing_table(self) -> state_pb2.Table:
+        """The table as it stands, as everybody may see it."""
+        table = state_pb2.Table()
+        table.CopyFrom(self.table)
+        table.phase = self.phase
+        table.hand_number = self.hand_number
+        table.dealer = self.dealer
+        table.closed_reason = self.closed.reason if self.closed is not None else ""
+        for seat, known in zip(table.seats, self.seats, strict=True):
+            seat.connected = known.connected
+            seat.trustee = known.trustee
+            seat.leaving = known.leaving
+            seat.ready = known.ready
+            seat.standing = known.standing
+            seat.chips = table.starting_chips + known.standing if table.starting_chips else 0
+        table.ready_check = self.ready_check
+        table.ClearField("vote")
+        if self.vote is not None:
+            table.vote.CopyFrom(self.vote)
+        return table
+
+    @property
+    def phase(self) -> state_pb2.TablePhase.ValueType:
+        """Where the table stands."""
+        if self.closed is not None:
+            return state_pb2.TABLE_PHASE_CLOSED
+        if self.started is None or self.ended is not None:
+            return state_pb2.TABLE_PHASE_BETWEEN_HANDS
+        if not any(seat.concealed or seat.melds for seat in self.seats):
+            return state_pb2.TABLE_PHASE_BEFORE_DEAL
+        return state_pb2.TABLE_PHASE_PLAYING
+
+    def _hand_snapshot(self) -> events_pb2.HandSnapshot:
+        lying = self.last_discard
+        return events_pb2.HandSnapshot(
+            started=self.started,
+            wall_tiles=self.wall_tiles,
+            seats=[
+                events_pb2.SeatSnapshot(
+                    concealed=seat.concealed,
+                    drawn=seat.drawn,
+                    melds=seat.melds,
+                    river=seat.river,
+                    flowers=seat.flowers,
+                    declared=seat.declared,
+                    piao=seat.piao,
+                    false_wins=seat.false_wins,
+                )
+                for seat in self.seats
+            ],
+            turn=self.turn,
+            last_discard=lying and events_pb2.LyingDiscard(seat=lying[0], tile=lying[1]),
+            turned=self.turned,
+            treasure=self.treasure,
+            dealing=self.dealing,
+            ended=self.ended,
+            settled=self.settled,
+        )
 
 
 def shown_name(seat: state_pb2.Seat) -> str:

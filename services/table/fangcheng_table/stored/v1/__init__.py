@@ -1,0 +1,1 @@
+"""Version 1 of what is on disk: see `event.proto`."""
