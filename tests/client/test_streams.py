@@ -54,14 +54,14 @@ class Table:
             elif isinstance(step, Exception):
                 raise step
             elif step == "beat":
-                yield "heartbeat", table_pb2.Heartbeat(last_number=7)
+                yield "heartbeat", events_pb2.Heartbeat(last_number=7)
             else:
                 await asyncio.Event().wait()
 
     async def _other(self, request: Any, context: Any) -> Any:
         raise AssertionError("not called here")
 
-    CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = _other
+    CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = Say = WatchTables = _other
 
 
 AWAY = errors.Unavailable("DRAINING", "Elsewhere.")

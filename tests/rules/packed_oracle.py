@@ -52,7 +52,8 @@ def read(rule_set: RuleSet, record: Any) -> tuple[str, Hand | None]:
             return "TILE_NOT_PLAYED", None
         for place in range(9):
             concealed += [9 * suit + place] * (word >> (3 * place) & 7)
-    if any(concealed.count(kind) > 4 for kind in range(PLAY_KINDS)):
+    held = concealed + [tile for meld in melds for tile in meld.tiles]
+    if any(held.count(kind) > 4 for kind in range(PLAY_KINDS)):
         return "FIFTH_COPY", None
     try:
         hand = Hand(tuple(concealed), tuple(melds))

@@ -370,7 +370,7 @@ def test_nine_gates_won_on_the_nine_count_the_four_alike() -> None:
 def test_the_hands_of_four_sets_and_a_pair_are_as_many_as_is_known() -> None:
     table = tables.load()
     places = tables.layout(table)
-    rows = table[places.ROWS : places.SPLITS : 2]
+    rows = table[places.ROWS : places.CLASSES]
     hands = Counter({(0, 0): 1})
     for ranks in (9, 9, 9, 7):
         suit = rows[: 5**9] if ranks == 9 else rows[5**9 : 5**9 + 5**7]

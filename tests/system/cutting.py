@@ -32,7 +32,11 @@ class CuttingProxy:
             yield self
 
     async def _serve(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
-        wallet, forth = await asyncio.open_connection(self._host, self._port)
+        try:
+            wallet, forth = await asyncio.open_connection(self._host, self._port)
+        except OSError:  # the wallet is down
+            back.close()
+            return
         there = asyncio.create_task(_forward(client, forth))
         try:
             with contextlib.suppress(OSError, asyncio.IncompleteReadError):

@@ -1,5 +1,5 @@
-"""The bank test: payments of all kinds while faults are injected, and reads of the whole ledger in
-between. Every read adds up to zero, and no balance is ever below its floor.
+"""The bank test: payments of all kinds while faults are injected and replies get lost, and reads of
+the whole ledger in between. Every read adds up to zero, and no balance is ever below its floor.
 
 Runs for twenty seconds, or as long as FANGCHENG_CHAOS_SECONDS says.
 """
@@ -23,6 +23,8 @@ from tests.system.wallets import ENGINES, Caller, Database, WalletProcess, ledge
 
 SECONDS = float(os.environ.get("FANGCHENG_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("FANGCHENG_CHAOS_SEED", "1"))
+SWALLOWED = 0.01
+"""Share of the replies that never arrive; the connection goes with each."""
 
 
 class Reader:
@@ -108,7 +110,16 @@ async def faults(database: Database, wallet: WalletProcess, chance: random.Rando
 @pytest.mark.timeout(SECONDS * 3 + 300)
 @pytest.mark.parametrize("engine", ENGINES)
 async def test_the_bank_adds_up_at_every_read_whatever_happens(tmp_path: Path, engine: str) -> None:
-    async with ledger(tmp_path, engine, seed=SEED) as (database, wallet, load):
+    chance = random.Random(f"replies {SEED}")
+    swallowed = 0
+
+    def swallow() -> bool:
+        nonlocal swallowed
+        lost = chance.random() < SWALLOWED
+        swallowed += lost
+        return lost
+
+    async with ledger(tmp_path, engine, SEED, swallow) as (database, wallet, load):
         print(f"{engine}: seed {SEED}")
         reader = Reader(wallet.address)
         async with load.running(), asyncio.TaskGroup() as group:
@@ -119,9 +130,10 @@ async def test_the_bank_adds_up_at_every_read_whatever_happens(tmp_path: Path, e
         await reader.read()
         await reader.close()
         print(
-            f"{engine}: {wrong.result()} faults, {reader.audits} audits, "
+            f"{engine}: {wrong.result()} faults, {swallowed} replies lost, {reader.audits} audits, "
             f"{reader.entries} entries streamed, {len(load.answers)} calls answered, "
             f"{load.repeats} repeated"
         )
         assert reader.audits > 1
         assert reader.entries > 0
+        assert swallowed > 0

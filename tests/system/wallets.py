@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from fangcheng.wallet.v1 import settlement_pb2_grpc, wallet_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2 as wire
 from fangcheng_client import connect
 from fangcheng_kit.principal import mint_token
+from tests.system.cutting import CuttingProxy
 
 KEY = "a development key of the tests, long enough"
 ROOT = Path(__file__).parents[2]
@@ -177,15 +178,12 @@ class Load:
     async def open(self) -> None:
         """Four players with money."""
         for player in PLAYERS:
-            await self.operator.wallet.OpenWallet(wire.OpenWalletRequest(player_id=player))
-            await self.operator.wallet.Deposit(
-                wire.DepositRequest(
-                    request_id=f"first of {player}",
-                    player_id=player,
-                    currency="silver",
-                    amount=FIRST,
-                )
+            opened = wire.OpenWalletRequest(player_id=player)
+            await patiently(self.operator.wallet.OpenWallet, opened)
+            deposit = wire.DepositRequest(
+                request_id=f"first of {player}", player_id=player, currency="silver", amount=FIRST
             )
+            await patiently(self.operator.wallet.Deposit, deposit)
 
     @asynccontextmanager
     async def running(self, callers: int = 16) -> AsyncIterator[None]:
@@ -393,20 +391,24 @@ def _same(again: Any, first: Any) -> bool:
 
 @asynccontextmanager
 async def ledger(
-    folder: Path, engine: str, seed: int
+    folder: Path, engine: str, seed: int, swallow: Callable[[], bool] = lambda: False
 ) -> AsyncIterator[tuple[Database, WalletProcess, Load]]:
-    """A database, a wallet that serves it, and a load that is ready to run."""
+    """A database, a wallet that serves it, and a load that is ready to run.
+
+    `swallow`: asked at each answer to the load whether it is to get lost.
+    """
     database = Database(folder, engine)
     await asyncio.to_thread(database.start)
     wallet = WalletProcess(folder, database)
     try:
         await wallet.start()
-        load = Load(wallet.address, seed)
-        try:
-            await load.open()
-            yield database, wallet, load
-        finally:
-            await load.close()
+        async with CuttingProxy(wallet.address, swallow).running() as proxy:
+            load = Load(proxy.address, seed)
+            try:
+                await load.open()
+                yield database, wallet, load
+            finally:
+                await load.close()
     finally:
         await wallet.kill()
         await asyncio.to_thread(database.stop)

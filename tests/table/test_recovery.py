@@ -121,6 +121,7 @@ class Stage:
             log=structlog.get_logger(),
             patience=Patience(),
             most_kept=1_000,
+            finished=lambda: None,
             storing=self.stores.append,
             stopping=asyncio.Event(),
         )

@@ -607,7 +607,7 @@ async def test_a_gateway_that_reads_nothing_is_listened_to_no_more():
             yield wire.AttendManyRequest(act=act)
 
     tables: Any = None  # no seat is added, so that none is looked for
-    stream = ManySeats(tables, 10, wire.Heartbeat, Waiter(60)).run(acts())
+    stream = ManySeats(tables, 10, events_pb2.Heartbeat, Waiter(60)).run(acts())
     try:
         assert (await anext(stream)).problem.problem.reason == "NOT_ADDED"
         before = -1

@@ -19,7 +19,7 @@ from fangcheng_wallet.ledger import Settle
 from fangcheng_wallet.postgres import open_postgres
 from fangcheng_wallet.sqlite import open_sqlite
 from fangcheng_wallet.store import Store
-from tests.wallet import postgres
+from tests import postgres
 from tests.wallet.ledgers import (
     CURRENCIES,
     deposit,

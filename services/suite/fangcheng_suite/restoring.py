@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from fangcheng.wallet.v1 import settlement_pb2, settlement_pb2_grpc
+from fangcheng_kit.migrations import BadDatabase
 from fangcheng_table.convert_settlement import payments_from_wire, settle_request
 from fangcheng_table.settlements import SettledHand, settled_hands
 from fangcheng_table.sqlite import SqliteJournal
@@ -21,7 +22,6 @@ from fangcheng_wallet.backup import BackupFailed, backup, restore
 from fangcheng_wallet.currencies import BadCurrencies, load_currencies
 from fangcheng_wallet.service import open_store
 from fangcheng_wallet.settings import WalletSettings
-from fangcheng_wallet.store import BadDatabase
 
 from .access import Access
 from .errors import LedgerTampered, SuiteError, from_call

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fangcheng_kit.errors import (
     Aborted,
     AlreadyExists,
@@ -42,6 +44,22 @@ class NotSeated(PermissionDenied):
 
     def __init__(self, table_id: str) -> None:
         super().__init__("NOT_SEATED", f"The caller has no seat at table {table_id}.", "table_id")
+
+
+class OtherPlayer(PermissionDenied):
+    """A player asks for what is another's."""
+
+    def __init__(self) -> None:
+        super().__init__("OTHER_PLAYER", "A player may ask for its own hands only.", "player_id")
+
+
+class InvalidCursor(InvalidArgument):
+    """A cursor that no stream of finished hands has told."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "INVALID_CURSOR", "The cursor is none that this stream has told.", "cursor"
+        )
 
 
 class NotAdded(FailedPrecondition):
@@ -216,6 +234,41 @@ class AttendedElsewhere(Aborted):
 
     def __init__(self) -> None:
         super().__init__("ATTENDED_ELSEWHERE", "A newer stream attends the seat.")
+
+
+class TalkOff(FailedPrecondition):
+    """The table's rules do not let it be said."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("TALK_OFF", message)
+
+
+class UnknownPhrase(InvalidArgument):
+    """No phrase of that id."""
+
+    def __init__(self, phrase: str, known: Collection[str]) -> None:
+        there_are = ", ".join(sorted(known)) or "none"
+        super().__init__(
+            "UNKNOWN_PHRASE", f"There is no phrase {phrase}; there are: {there_are}.", "phrase"
+        )
+
+
+class InvalidText(InvalidArgument):
+    """A text that may not be said."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("INVALID_TEXT", message, "text")
+
+
+class TalksTooMuch(ResourceExhausted):
+    """The seat has said much in a short time."""
+
+    def __init__(self, wait_seconds: float) -> None:
+        super().__init__(
+            "TALKS_TOO_MUCH",
+            f"The seat may say more in {wait_seconds:.1f} seconds.",
+            retry_after_seconds=wait_seconds,
+        )
 
 
 class ReaderTooSlow(ResourceExhausted):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fangcheng.rules.v1 import rules_pb2 as rules
-from fangcheng.table.v1 import state_pb2
+from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
@@ -31,6 +31,7 @@ from .errors import (
     NotSeated,
     RemovedFromTable,
     StaleDecision,
+    TableIsClosed,
 )
 from .evaluator import Evaluator
 from .events import Event, HoldsReleased, OperatorActed, PlayerSeated, SeatVacated, TableClosed
@@ -42,6 +43,7 @@ from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
 from .store import Journal, JournalError, OperatorAction, Record, Superseded
+from .talk import Talk
 from .views import SPECTATORS
 
 T = TypeVar("T")
@@ -64,8 +66,12 @@ class Surroundings:
     """Events of a viewer that are kept in memory at most."""
     storing: Callable[[bool], None]
     """Told whether the journal takes what it is given."""
+    finished: Callable[[], None]
+    """Told when a hand was finished, and can be found in the journal."""
     stopping: asyncio.Event
     """The service is being stopped."""
+    phrases: Collection[str] = ()
+    """Ids of the phrases that seats may say."""
 
 
 @dataclass(slots=True)
@@ -116,6 +122,7 @@ class LiveTable:
         self._hands = FinishedHands()
         self._around = around
         self._table = Table.replay((record.event for record in records), around.patience)
+        self._talk = Talk(self._table.state.created.talk, around.phrases)
         self._choice = _choice(self._table.state)
         self._sequence = 0
         self._time_ms = 0
@@ -194,9 +201,10 @@ class LiveTable:
         on_news: Callable[[], None],
         *,
         snapshot: bool = False,
+        muted: Collection[int] = (),
     ) -> Reader:
         """Follow a seat's events; an older reader of the seat is ended."""
-        reader = self.feed.open(seat, number, on_news, snapshot=snapshot)
+        reader = self.feed.open(seat, number, on_news, snapshot=snapshot, muted=muted)
         older = self._attending.get(seat)
         self._attending[seat] = reader
         if older is not None:
@@ -215,6 +223,13 @@ class LiveTable:
         reader = self.feed.open(SPECTATORS, number, on_news, snapshot=snapshot)
         self._around.metrics.streams.labels("spectator").inc()
         return reader
+
+    def say(self, seat: int, request: table_pb2.SayRequest) -> None:
+        """Let the others hear what a seat says."""
+        if self.state.closed:
+            raise TableIsClosed
+        talk = self._talk.say(seat, request)
+        self.feed.say(talk, spectators=self.state.created.talk.spectators)
 
     def leave(self, reader: Reader) -> None:
         """A reader is gone. Only if it is the seat's newest, the seat has nobody now."""
@@ -315,14 +330,15 @@ class LiveTable:
             for place, event in enumerate(told, 1)
         ]
         closed = any(isinstance(event, TableClosed) for event in told)
-        hands = copy(self._hands)
+        following = copy(self._hands)
+        hands = [hand for record in records if (hand := following.see(record)) is not None]
         await self._around.journal.append(
             self.table_id,
             records,
             epoch=self._epoch,
             closed=convert.table_to_wire(self.state).SerializeToString() if closed else None,
             done=any(isinstance(event, HoldsReleased) for event in told),
-            hands=[hand for record in records if (hand := hands.see(record)) is not None],
+            hands=hands,
             actions=[
                 OperatorAction(
                     # Known by its request id at this table, and by both everywhere.
@@ -343,6 +359,8 @@ class LiveTable:
         self._around.storing(True)
         self._stored(records)
         self._part(told)
+        if hands:
+            self._around.finished()
         self._measure(told)
 
     def _part(self, told: Sequence[Event]) -> None:

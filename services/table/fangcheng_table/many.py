@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import partial
 
+from fangcheng.table.v1 import events_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit.errors import ServiceError
 
@@ -35,7 +36,7 @@ class ManySeats:
         self,
         tables: Tables,
         most_behind: int,
-        heartbeat: Callable[[], wire.Heartbeat],
+        heartbeat: Callable[[], events_pb2.Heartbeat],
         waiter: Waiter,
     ) -> None:
         self._tables = tables
@@ -105,6 +106,9 @@ class ManySeats:
                 else:
                     self._news[place] = None
                     return events
+                while (talk := reader.heard()) is not None:
+                    heard = wire.SeatTalk(player_id=player_id, table_id=table_id, talk=talk)
+                    self._say(wire.AttendManyResponse(talk=heard))
             except ReaderTooSlow:
                 raise
             except ServiceError as error:  # attended elsewhere
@@ -160,6 +164,7 @@ class ManySeats:
                 add.entropy,
                 partial(self._wake, place),
                 snapshot=add.snapshot,
+                muted=add.muted,
             )
         except ServiceError as error:
             self._problem(place, error)

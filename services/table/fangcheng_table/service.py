@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
@@ -22,12 +23,14 @@ from fangcheng_kit.principal import current
 from . import votes
 from .clocks import Patience
 from .evaluator import Evaluator
-from .feed import Reader, Waiter
+from .feed import Reader, Waiter, heartbeat
 from .ids import VOTE, table_question_id
 from .live import LiveTable, Surroundings
+from .lobby import Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
 from .outbox import Outbox
+from .records import News, Records
 from .service_operators import OPERATIONS, OperationsServicer
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
@@ -96,6 +99,7 @@ class TableServicer(TableServiceServicer):
             request.entropy,
             waiter.wake,
             snapshot=request.snapshot,
+            muted=request.muted,
         )
         async with aclosing(self._stream(table, reader, waiter, wire.AttendResponse)) as stream:
             async for response in stream:
@@ -106,7 +110,7 @@ class TableServicer(TableServiceServicer):
     ) -> AsyncIterator[wire.AttendManyResponse]:
         """See the contract."""
         waiter = Waiter(self._settings.heartbeat_seconds)
-        seats = ManySeats(self._tables, self._settings.most_behind_events, _heartbeat, waiter)
+        seats = ManySeats(self._tables, self._settings.most_behind_events, heartbeat, waiter)
         async with aclosing(seats.run(request_iterator)) as stream:
             async for response in stream:
                 yield response
@@ -128,6 +132,27 @@ class TableServicer(TableServiceServicer):
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
                 yield response
+
+    async def Say(self, request: wire.SayRequest, context: Context) -> wire.SayResponse:
+        """See the contract."""
+        table = await self._tables.get(request.table_id)
+        table.say(table.seat_of(current().id), request)
+        return wire.SayResponse()
+
+    async def WatchTables(
+        self, request: wire.WatchTablesRequest, context: Context
+    ) -> AsyncIterator[wire.WatchTablesResponse]:
+        """See the contract."""
+        waiter = Waiter(self._settings.heartbeat_seconds)
+        lobby = Lobby(lambda: self._tables.live, request.rule_set, dict(request.labels))
+        while True:
+            for changes in lobby.look():
+                yield wire.WatchTablesResponse(changes=changes)
+                waiter.spoke()
+            if waiter.is_due:
+                yield wire.WatchTablesResponse(heartbeat=heartbeat())
+                waiter.spoke()
+            await asyncio.sleep(self._settings.summary_seconds)
 
     async def LeaveTable(
         self, request: wire.LeaveTableRequest, context: Context
@@ -167,10 +192,13 @@ class TableServicer(TableServiceServicer):
                 if event is not None:
                     yield response(event=event)
                     waiter.spoke()
+                elif (talk := reader.heard()) is not None:
+                    yield response(talk=talk)
+                    waiter.spoke()
                 elif reader.at_end:
                     return
                 elif not await waiter.wait():
-                    yield response(heartbeat=_heartbeat(reader.number))
+                    yield response(heartbeat=heartbeat(reader.number))
                     waiter.spoke()
         finally:
             table.leave(reader)
@@ -181,12 +209,6 @@ class TableServicer(TableServiceServicer):
             for seat in table.seats:
                 seat.ClearField("is_bot")
         return table
-
-
-def _heartbeat(last_number: int = 0) -> wire.Heartbeat:
-    heartbeat = wire.Heartbeat(last_number=last_number)
-    heartbeat.server_time.GetCurrentTime()
-    return heartbeat
 
 
 @asynccontextmanager
@@ -203,6 +225,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
     except (JournalError, OSError) as error:
         raise StartFailed(f"cannot open the journal: {error}") from error
     try:
+        news = News()
         around = Surroundings(
             journal=journal,
             evaluator=Evaluator(kit.connect(settings.evaluation), metrics, kit.log),
@@ -221,7 +244,9 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
                 resume_ms=round(settings.resume_grace_seconds * 1_000),
             ),
             most_kept=settings.most_behind_events,
+            finished=news.tell,
             stopping=kit.draining,
+            phrases=frozenset(settings.phrases.split()),
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
         endpoint = settings.advertised or kit.address
@@ -230,9 +255,10 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         kit.log.info("tables resumed", tables=resumed)
         try:
             servicer = TableServicer(tables, settings, endpoint)
+            records = RecordServicer(Records(journal), news, settings.heartbeat_seconds)
             yield [
                 Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
-                Servicer(add_TableRecordServiceServicer_to_server, RecordServicer(tables), RECORDS),
+                Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
                 Servicer(
                     add_TableOperationsServiceServicer_to_server,
                     OperationsServicer(tables, journal, endpoint),

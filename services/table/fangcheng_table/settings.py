@@ -26,6 +26,13 @@ class TableSettings(Settings):
     heartbeat_seconds: float = Field(
         10.0, gt=0, le=600, description="Silence after which a stream is sent a heartbeat."
     )
+    summary_seconds: float = Field(
+        1.0, ge=0.01, le=60, description="How often WatchTables tells what has changed, at most."
+    )
+    phrases: str = Field(
+        "hello thanks well_played hurry sorry lucky again goodbye",
+        description="Ids of the phrases that seats may say to each other, with spaces between.",
+    )
     start_grace_seconds: float = Field(
         5.0,
         ge=0,

@@ -82,6 +82,8 @@ def hands(
     where = _Where("h.place", before)
     if wanted.table_id:
         where.add("t.table_id = ?", wanted.table_id)
+    if wanted.hand_number:
+        where.add("h.hand_number = ?", wanted.hand_number)
     if wanted.player_id:
         where.add(
             "h.place IN (SELECT place FROM hand_players WHERE player_id = ?)", wanted.player_id

@@ -91,6 +91,7 @@ class HandFilter:
     """Which finished hands `hands` is after; what is left empty does not matter."""
 
     table_id: str = ""
+    hand_number: int = 0
     player_id: str = ""
     rule_set: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)

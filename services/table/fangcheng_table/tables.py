@@ -6,18 +6,16 @@ import asyncio
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from fangcheng.table.v1 import records_pb2, state_pb2
+from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit import pages
 from fangcheng_kit.errors import FailedPrecondition, InvalidArgument, NotFound
 from fangcheng_kit.ids import new_id
 from fangcheng_rules import errors as rules_errors
-from fangcheng_rules import events as play
 from fangcheng_rules.errors import RulesError
 from fangcheng_rules.rulesets import known, rule_set
-from fangcheng_rules.tiles import code
 from fangcheng_rules.wall import SECRET_BYTES
 
 from . import convert
@@ -26,16 +24,13 @@ from .dealing import chain_of
 from .errors import (
     ChipsAndStakes,
     DuplicatePlayer,
-    HandNotFinished,
     JournalUnavailable,
     RequestIdReused,
-    UnknownHand,
     UnknownTable,
 )
-from .events import HandOpened, HandSettled, TableCreated
+from .events import TableCreated
 from .live import LiveTable, Surroundings
 from .store import Filter, Found, JournalError, NewTable, Owner, Record
-from .views import Projector
 
 LEASE_MS = 3_000
 MOST_TABLES = 100_000
@@ -87,6 +82,11 @@ class Tables:
             await self._around.journal.leave(self._owner.owner_id)
         except JournalError as error:  # then the lease runs out by itself
             self._around.log.warning("the lease could not be given back", problem=str(error))
+
+    @property
+    def live(self) -> Collection[LiveTable]:
+        """The tables that this process plays."""
+        return self._live.values()
 
     async def create(self, request: wire.CreateTableRequest) -> tuple[LiveTable, bool]:
         """Make a table, or find the one that this request has made; whether it was found."""
@@ -170,18 +170,6 @@ class Tables:
         except (UnknownEvent, RulesError):
             return None
 
-    async def record(self, table: LiveTable, hand_number: int) -> records_pb2.HandRecord:
-        """Everything about a finished hand; raises `UnknownHand` or `HandNotFinished`."""
-        newest, in_play = await table.do(
-            lambda table: (table.state.hand_number, table.state.in_play is not None)
-        )
-        if hand_number > newest:
-            raise UnknownHand(hand_number)
-        if hand_number == newest and in_play:
-            raise HandNotFinished(hand_number)
-        records = await self._around.journal.read(table.table_id)
-        return _hand_record(records, table.state.created, hand_number)
-
     def _play(self, table: LiveTable) -> LiveTable:
         self._live[table.table_id] = table
         task = asyncio.get_running_loop().create_task(table.run(), name=f"table {table.table_id}")
@@ -243,6 +231,7 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         hold_only=request.hold_only,
         rounds=request.rounds,
         starting_chips=request.starting_chips,
+        talk=convert.talk_from_wire(request.talk),
     )
 
 
@@ -253,36 +242,3 @@ def _unlike(given: Mapping[str, tuple[str, ...]], what: str) -> None:
             if word in seen:
                 raise DuplicatePlayer(f"{what} {word}", field)
             seen.add(word)
-
-
-def _hand_record(
-    records: list[Record], created: TableCreated, hand_number: int
-) -> records_pb2.HandRecord:
-    message = records_pb2.HandRecord(
-        table_id=created.table_id,
-        hand_number=hand_number,
-        rules=convert.choice_to_wire(created.rule_set, created.revision, created.options),
-        player_ids=[plan.player_id for plan in created.seats],
-        table_commitment=created.commitment,
-        labels=created.labels,
-    )
-    projector = Projector(record=True)
-    number, ended = 0, False
-    for record in records:
-        event = record.event
-        if isinstance(event, HandOpened):
-            number, ended = event.hand_number, False
-            if number == hand_number:
-                message.secret = event.secret
-                message.entropy.extend(event.entropy)
-        elif isinstance(event, play.HandStarted) and number == hand_number:
-            message.wall.extend(code(tile) for tile in event.wall)
-            message.dice.extend(event.dice)
-        # Between two hands only the payment still belongs to the one before.
-        belongs = number == hand_number and (not ended or isinstance(event, HandSettled))
-        for _, shown in projector.see(record):
-            if belongs:
-                shown.number = len(message.events) + 1
-                message.events.append(shown)
-        ended = ended or isinstance(event, play.HandEnded)
-    return message

@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from fangcheng_wallet.settings import POSTGRES_SCHEMES
+from fangcheng_kit.settings import is_postgres
 
 _SQLITE = b"SQLite format 3\0"
 _POSTGRES = b"PGDMP"
@@ -39,7 +39,7 @@ async def backup(database: str, target: Path) -> None:
         raise BackupFailed(f"{target} is there already")
     fresh = target.with_name(target.name + ".part")
     try:
-        if database.startswith(POSTGRES_SCHEMES):
+        if is_postgres(database):
             await _run("pg_dump", database, "--format=custom", "--no-owner", f"--file={fresh}")
         else:
             await asyncio.to_thread(_copy, Path(database), fresh)
@@ -58,7 +58,7 @@ async def restore(source: Path, database: str) -> None:
     try:
         with source.open("rb") as file:
             head = file.read(len(_SQLITE))
-        if database.startswith(POSTGRES_SCHEMES):
+        if is_postgres(database):
             if not head.startswith(_POSTGRES):
                 raise BackupFailed(f"{source} is no backup of a ledger on PostgreSQL")
             await _run(

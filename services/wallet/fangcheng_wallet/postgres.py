@@ -9,13 +9,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import asyncpg
 
 from fangcheng_kit import Batcher
 from fangcheng_kit.ids import new_id
-from fangcheng_wallet import migrations
+from fangcheng_kit.migrations import BadDatabase
+from fangcheng_kit.postgres import GONE, connector, prepared, session
 from fangcheng_wallet import postgres_reads as reads
 from fangcheng_wallet.audit import (
     AccountRow,
@@ -28,54 +29,31 @@ from fangcheng_wallet.audit import (
     examine,
 )
 from fangcheng_wallet.batch import Terms
-from fangcheng_wallet.boards import Board, Boards, board_key
 from fangcheng_wallet.chain import START, Link, LinkedOperation, extend, verify
-from fangcheng_wallet.desk import DAY_SECONDS, check_unit
+from fangcheng_wallet.desk import DAY_SECONDS
 from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.keeper import kept
 from fangcheng_wallet.ledger import (
     DEFAULT_CURRENCIES,
     AccountKey,
-    Balance,
     Command,
     Currency,
     Done,
-    Hold,
     Kind,
-    Leaderboard,
-    LeaderboardQuery,
-    Player,
-    Settlement,
-    StatementQuery,
-    StreamedEntry,
 )
-from fangcheng_wallet.postgres_writer import GONE, Writer, add_links
+from fangcheng_wallet.migrations import LEDGER
+from fangcheng_wallet.postgres_writer import Writer, add_links
+from fangcheng_wallet.reading import Reading
 from fangcheng_wallet.rows import with_postings
 from fangcheng_wallet.sqlite_writer import now_us
-from fangcheng_wallet.store import BadDatabase, ChainReport, OnCommit, Page, Pulse
+from fangcheng_wallet.store import ChainReport, OnCommit
 from fangcheng_wallet.verbs import Verbs
 
-OLDEST_POSTGRES = 150_000
 _READERS = 8
-_MIGRATING = 0x66616E67  # a number of our own among the advisory locks
 _PULLED = 2_000
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-_DURABLE = {
-    "fsync": {"on"},
-    "full_page_writes": {"on"},
-    "synchronous_commit": {"on", "remote_apply"},
-}
-_SESSION = {
-    "application_name": "fangcheng-wallet",
-    "synchronous_commit": "on",
-    "lock_timeout": "5s",
-    "statement_timeout": "60s",
-    "idle_in_transaction_session_timeout": "60s",
-    "default_transaction_isolation": "read committed",
-}
 
 
 @asynccontextmanager
@@ -96,16 +74,15 @@ async def open_postgres(
     """
     terms = Terms({currency.id: currency for currency in currencies}, hold_seconds, new_id)
 
-    async def connect() -> asyncpg.Connection:
-        return await asyncpg.connect(database, server_settings=_SESSION, timeout=10)
-
+    connect = connector(database, session("fangcheng-wallet"))
     try:
-        await _prepare(connect, terms)
+        async with prepared(connect, LEDGER) as db, db.transaction():
+            await _follow_floors(db, terms)
         readers = await asyncpg.create_pool(
             database,
             min_size=1,
             max_size=_READERS,
-            server_settings=_SESSION | {"default_transaction_read_only": "on"},
+            server_settings=session("fangcheng-wallet") | {"default_transaction_read_only": "on"},
             timeout=10,
         )
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
@@ -120,8 +97,10 @@ async def open_postgres(
         await asyncio.shield(store.close())
 
 
-class PostgresStore(Verbs):
+class PostgresStore(Verbs, Reading):
     """A ``Store`` in a PostgreSQL database. Made by ``open_postgres``."""
+
+    reads: ClassVar[Any] = reads
 
     def __init__(
         self,
@@ -133,13 +112,12 @@ class PostgresStore(Verbs):
     ) -> None:
         self._writer = writer
         self._readers = readers
-        self._currencies = terms.currencies
+        super().__init__(terms.currencies)
         self._clock = clock
         # The next batch is decided while the database writes the one before.
         self._batcher: Batcher[Command[Any], Any] = Batcher(
             writer.commit, most_items=most_items, most_running=2, spread=True
         )
-        self._boards = Boards()
         self._last_link: tuple[int, bytes] | None = None
         self._closed = False
 
@@ -147,51 +125,6 @@ class PostgresStore(Verbs):
         """Have a command done; the answer of its decision."""
         done: Done[Any] = await self._batcher.submit(command)
         return done
-
-    async def settlement(self, key: str) -> Settlement:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.settlement(db, key))
-
-    async def holds(self, hold_ids: Sequence[str]) -> Sequence[Hold]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.holds(db, hold_ids))
-
-    async def open_holds(self, player_id: str) -> Sequence[Hold]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.open_holds(db, player_id))
-
-    async def player(self, player_id: str) -> Player:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.wallet(db, player_id))
-
-    async def balances(self, player_id: str, at_us: int | None = None) -> Sequence[Balance]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.balances(db, player_id, at_us))
-
-    async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.entries(db, query, before, limit))
-
-    async def stream(self, after: int, limit: int) -> Sequence[StreamedEntry]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.stream(db, after, limit))
-
-    async def leaderboard(self, query: LeaderboardQuery) -> Leaderboard:
-        """See ``store.Store``."""
-        check_unit(query.currency, query.book, self._currencies, "")
-
-        async def read(db: asyncpg.Connection) -> Leaderboard:
-            last, time_us = await reads.last_operation(db)
-            horizon = last if query.horizon is None else min(query.horizon, last)
-            key = board_key(query, horizon)
-            board = self._boards.get(key)
-            if board is None:
-                board = Board(await reads.scores(db, query, horizon))
-                self._boards.keep(key, board)
-            closed = query.until_us is not None and time_us >= query.until_us
-            return board.show(query, horizon, closed=closed)
-
-        return await self._read(read)
 
     async def audit(self) -> Audit:
         """See ``store.Store``."""
@@ -203,7 +136,7 @@ class PostgresStore(Verbs):
             return await asyncio.to_thread(examine, records, findings)
 
         try:
-            return await self._read(read)
+            return await self.read(read)
         except WalletUnavailable as error:
             if isinstance(error.__cause__, asyncpg.DataError | asyncpg.InternalServerError):
                 findings.add(f"The database cannot be read to its end: {error.__cause__}.")
@@ -226,24 +159,21 @@ class PostgresStore(Verbs):
                 )
             )
 
-        return await self._read(read)
-
-    async def pulse(self) -> Pulse:
-        """See ``store.Store``."""
-        return await self._read(reads.pulse)
+        return await self.read(read)
 
     async def due_holds(self, limit: int) -> Sequence[str]:
         """See ``keeper.Kept``."""
-        return await self._read(lambda db: reads.due_holds(db, self._clock(), limit))
+        due: Sequence[str] = await self.read(reads.due_holds, self._clock(), limit)
+        return due
 
     async def link(self, limit: int) -> int:
         """See ``keeper.Kept``."""
         if self._last_link is None:
-            self._last_link = await self._read(reads.last_link)
+            self._last_link = await self.read(reads.last_link)
         last, head = self._last_link
         operations = self._writer.unlinked(last, limit)
         if not operations:
-            head, operations = await self._read(lambda db: reads.unlinked(db, limit))
+            head, operations = await self.read(reads.unlinked, limit)
         if not operations:
             return 0
         links = await asyncio.to_thread(extend, head, operations)
@@ -268,7 +198,8 @@ class PostgresStore(Verbs):
         await self._writer.close()
         await self._readers.close()
 
-    async def _read(self, read: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+    async def read(self, function: Callable[..., Awaitable[T]], *wanted: Any) -> T:
+        """See ``reading.Reading``."""
         tries = 0
         while True:
             tries += 1
@@ -277,60 +208,13 @@ class PostgresStore(Verbs):
                     self._readers.acquire() as db,
                     db.transaction(isolation="repeatable_read", readonly=True),
                 ):
-                    return await read(db)
+                    return await function(db, *wanted)
             except (asyncpg.PostgresError, *GONE) as error:
                 # Every connection of the pool may be one that was lost meanwhile.
                 if isinstance(error, GONE) and tries <= _READERS:
                     continue
                 _log.error("the ledger cannot be read: %s", error)
                 raise WalletUnavailable from error
-
-
-async def _prepare(connect: Callable[[], Awaitable[asyncpg.Connection]], terms: Terms) -> None:
-    """Check the server, bring the tables up to date, and put the configured floors on accounts."""
-    db = await connect()
-    try:
-        if db.get_server_version() < (15,):
-            raise BadDatabase("PostgreSQL 15 is the oldest that will do")
-        for name, enough in _DURABLE.items():
-            value = await db.fetchval("SELECT current_setting($1)", name)
-            if value not in enough:
-                raise BadDatabase(
-                    f"the server has {name} {value}; the ledger needs {' or '.join(sorted(enough))}"
-                )
-        await db.execute("SET statement_timeout = 0; SET lock_timeout = 0")
-        await db.execute("SELECT pg_advisory_lock($1)", _MIGRATING)
-        if migrations.check(await _revision(db)):
-            await upgrade(connect)
-        async with db.transaction():
-            await _follow_floors(db, terms)
-    finally:
-        await db.close()
-
-
-async def _revision(db: asyncpg.Connection) -> str | None:
-    """The revision of the tables; ``None`` where there are none."""
-    rows = await db.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
-    tables = {name for (name,) in rows}
-    if "alembic_version" not in tables:
-        if tables:
-            raise BadDatabase("the database has other tables than a ledger's")
-        return None
-    found: str | None = await db.fetchval("SELECT version_num FROM alembic_version")
-    return found
-
-
-async def upgrade(
-    connect: Callable[[], Awaitable[asyncpg.Connection]], revision: str = migrations.HEAD
-) -> None:
-    """Bring the tables up to a revision."""
-    from sqlalchemy.ext.asyncio import create_async_engine
-    from sqlalchemy.pool import NullPool
-
-    engine = create_async_engine("postgresql+asyncpg://", async_creator=connect, poolclass=NullPool)
-    async with engine.begin() as connection:
-        await connection.run_sync(migrations.upgrade, revision)
-    await engine.dispose()
 
 
 async def _follow_floors(db: asyncpg.Connection, terms: Terms) -> None:

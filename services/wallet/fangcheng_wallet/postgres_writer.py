@@ -21,7 +21,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -29,6 +29,7 @@ from typing import Any
 
 import asyncpg
 
+from fangcheng_kit.postgres import CONTENDED, GONE, Connect
 from fangcheng_wallet.batch import (
     Batch,
     Head,
@@ -58,24 +59,6 @@ from fangcheng_wallet.store import Commit, OnCommit
 MOST_TRIES = 6
 """Of one batch. The pauses between them grow to about a second in all."""
 
-CONTENDED = (
-    asyncpg.SerializationError,
-    asyncpg.DeadlockDetectedError,
-    asyncpg.LockNotAvailableError,
-)
-"""Others were in the way; surely nothing was done."""
-
-GONE = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # a driver that lost its connection in the middle of an answer
-    asyncpg.OperatorInterventionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.TooManyConnectionsError,
-    OSError,
-)
-"""The connection is lost, or there is none to be had; whether a COMMIT was done is not known."""
-
 PLAYERS = "SELECT player_id, frozen, reason, case_id, changed_us FROM players"
 
 _MOST_KNOWN = 200_000
@@ -93,8 +76,6 @@ FROM unnest($1::text::bigint[], $2::text::text[], $3::text::text[])
     AS one (operation, digests, head)
 WHERE operation > (SELECT coalesce(max(operation), 0) FROM links)
 """
-
-Connect = Callable[[], Awaitable[asyncpg.Connection]]
 
 
 @dataclass(slots=True)

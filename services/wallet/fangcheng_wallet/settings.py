@@ -7,8 +7,7 @@ from pathlib import Path
 from pydantic import Field, field_validator
 
 from fangcheng_kit import Settings
-
-POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+from fangcheng_kit.settings import is_postgres
 
 
 class WalletSettings(Settings):
@@ -66,4 +65,4 @@ class WalletSettings(Settings):
     @property
     def is_postgres(self) -> bool:
         """The database is a PostgreSQL server's, not a file."""
-        return self.database.startswith(POSTGRES_SCHEMES)
+        return is_postgres(self.database)

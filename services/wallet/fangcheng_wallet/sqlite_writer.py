@@ -8,13 +8,13 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from fangcheng_wallet import core, migrations
+from fangcheng_kit.migrations import BadDatabase
+from fangcheng_wallet import core
 from fangcheng_wallet.batch import (
     Batch,
     Head,
@@ -36,8 +36,9 @@ from fangcheng_wallet.ledger import (
     Done,
     Player,
 )
+from fangcheng_wallet.migrations import LEDGER
 from fangcheng_wallet.rows import HOLDS, hold
-from fangcheng_wallet.store import BadDatabase, Commit, OnCommit
+from fangcheng_wallet.store import Commit, OnCommit
 
 OLDEST_SQLITE = (3, 38, 0)
 """The first with STRICT tables and with JSON built in."""
@@ -335,32 +336,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
             (got,) = db.execute(f"PRAGMA {name}").fetchone()
             if got != value:
                 raise BadDatabase(f"the database has {name} {got}; the ledger needs {value}")
-        if migrations.check(_revision(db)):
-            _upgrade(path)
+        if LEDGER.is_due_in_sqlite(db):
+            LEDGER.upgrade_sqlite(path)
     except sqlite3.Error as error:
         raise BadDatabase(f"the database cannot be used: {error}") from None
-
-
-def _revision(db: sqlite3.Connection) -> str | None:
-    """The revision of the tables; ``None`` where there are none."""
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    if "alembic_version" not in tables:
-        if tables:
-            raise BadDatabase("the database has other tables than a ledger's")
-        return None
-    row = db.execute("SELECT version_num FROM alembic_version").fetchone()
-    return None if row is None else str(row[0])
-
-
-def _upgrade(path: Path, revision: str = migrations.HEAD) -> None:
-    import sqlalchemy
-
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as db:
-        engine = sqlalchemy.create_engine(
-            "sqlite://", creator=lambda: db, poolclass=sqlalchemy.StaticPool
-        )
-        with engine.connect() as connection:
-            db.execute("BEGIN IMMEDIATE")
-            migrations.upgrade(connection, revision)
-            if db.in_transaction:
-                db.execute("COMMIT")

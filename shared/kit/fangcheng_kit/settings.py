@@ -35,6 +35,11 @@ class BadSettings(Exception):
     """The environment does not make usable settings; the message says what to change."""
 
 
+def is_postgres(database: str) -> bool:
+    """Whether this is the address of a PostgreSQL database, and not a file."""
+    return database.startswith(("postgresql://", "postgres://"))
+
+
 def split_address(address: str) -> tuple[str, int]:
     """Host and port of ``host:port`` or ``[v6]:port``; ``ValueError`` for anything else."""
     host, colon, port = address.rpartition(":")

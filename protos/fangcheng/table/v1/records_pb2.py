@@ -26,9 +26,11 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from fangcheng.access.v1 import access_pb2 as fangcheng_dot_access_dot_v1_dot_access__pb2
 from fangcheng.rules.v1 import rules_pb2 as fangcheng_dot_rules_dot_v1_dot_rules__pb2
 from fangcheng.table.v1 import events_pb2 as fangcheng_dot_table_dot_v1_dot_events__pb2
+from fangcheng.table.v1 import state_pb2 as fangcheng_dot_table_dot_v1_dot_state__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n fangcheng/table/v1/records.proto\x12\x12\x66\x61ngcheng.table.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1f\x66\x61ngcheng/table/v1/events.proto\"Q\n\x14GetHandRecordRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x1c\n\x0bhand_number\x18\x02 \x01(\rB\x07\xbaH\x04*\x02(\x01\"G\n\x15GetHandRecordResponse\x12.\n\x06record\x18\x01 \x01(\x0b\x32\x1e.fangcheng.table.v1.HandRecord\"\xeb\x02\n\nHandRecord\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x13\n\x0bhand_number\x18\x02 \x01(\r\x12\x30\n\x05rules\x18\x03 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoice\x12\x12\n\nplayer_ids\x18\x04 \x03(\t\x12\x18\n\x10table_commitment\x18\x05 \x01(\x0c\x12\x0e\n\x06secret\x18\x06 \x01(\x0c\x12\x0f\n\x07\x65ntropy\x18\x07 \x03(\x0c\x12\x0c\n\x04wall\x18\x08 \x03(\r\x12\x0c\n\x04\x64ice\x18\t \x03(\r\x12.\n\x06\x65vents\x18\n \x03(\x0b\x32\x1e.fangcheng.table.v1.TableEvent\x12:\n\x06labels\x18\x0b \x03(\x0b\x32*.fangcheng.table.v1.HandRecord.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\x88\x01\n\x12TableRecordService\x12r\n\rGetHandRecord\x12(.fangcheng.table.v1.GetHandRecordRequest\x1a).fangcheng.table.v1.GetHandRecordResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n fangcheng/table/v1/records.proto\x12\x12\x66\x61ngcheng.table.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1f\x66\x61ngcheng/table/v1/events.proto\x1a\x1e\x66\x61ngcheng/table/v1/state.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"Q\n\x14GetHandRecordRequest\x12\x1b\n\x08table_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x1c\n\x0bhand_number\x18\x02 \x01(\rB\x07\xbaH\x04*\x02(\x01\"G\n\x15GetHandRecordResponse\x12.\n\x06record\x18\x01 \x01(\x0b\x32\x1e.fangcheng.table.v1.HandRecord\"\xd5\x03\n\nHandRecord\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x13\n\x0bhand_number\x18\x02 \x01(\r\x12\x30\n\x05rules\x18\x03 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoice\x12\x12\n\nplayer_ids\x18\x04 \x03(\t\x12\x18\n\x10table_commitment\x18\x05 \x01(\x0c\x12\x0e\n\x06secret\x18\x06 \x01(\x0c\x12\x0f\n\x07\x65ntropy\x18\x07 \x03(\x0c\x12\x0c\n\x04wall\x18\x08 \x03(\r\x12\x0c\n\x04\x64ice\x18\t \x03(\r\x12.\n\x06\x65vents\x18\n \x03(\x0b\x32\x1e.fangcheng.table.v1.TableEvent\x12:\n\x06labels\x18\x0b \x03(\x0b\x32*.fangcheng.table.v1.HandRecord.LabelsEntry\x12)\n\x06stakes\x18\x0c \x03(\x0b\x32\x19.fangcheng.table.v1.Stake\x12*\n\x04\x66\x65\x65s\x18\r \x03(\x0b\x32\x1c.fangcheng.table.v1.TableFee\x12\x11\n\thold_only\x18\x0e \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x8c\x03\n\x16ListHandRecordsRequest\x12\x19\n\x08table_id\x18\x01 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x1b\n\tplayer_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01\x12\x19\n\x08rule_set\x18\x03 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12_\n\x06labels\x18\x04 \x03(\x0b\x32\x36.fangcheng.table.v1.ListHandRecordsRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x08\"\x06r\x04\x10\x01\x18?*\x05r\x03\x18\x80\x01\x12)\n\x05since\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x05until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1b\n\tpage_size\x18\x07 \x01(\rB\x08\xbaH\x05*\x03\x18\xf4\x03\x12\x1c\n\npage_token\x18\x08 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"h\n\x17ListHandRecordsResponse\x12\x34\n\x05hands\x18\x01 \x03(\x0b\x32%.fangcheng.table.v1.FinishedHandEntry\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x8d\x02\n\x11\x46inishedHandEntry\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x13\n\x0bhand_number\x18\x02 \x01(\r\x12\x10\n\x08rule_set\x18\x03 \x01(\t\x12\x12\n\nplayer_ids\x18\x04 \x03(\t\x12\x41\n\x06labels\x18\x05 \x03(\x0b\x32\x31.fangcheng.table.v1.FinishedHandEntry.LabelsEntry\x12)\n\x05\x65nded\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x65nding\x18\x07 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"K\n\x1aStreamFinishedHandsRequest\x12\x17\n\x06\x63ursor\x18\x01 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x14\n\x0cwith_records\x18\x02 \x01(\x08\"\x8e\x01\n\x1bStreamFinishedHandsResponse\x12\x30\n\x04hand\x18\x01 \x01(\x0b\x32 .fangcheng.table.v1.FinishedHandH\x00\x12\x32\n\theartbeat\x18\x02 \x01(\x0b\x32\x1d.fangcheng.table.v1.HeartbeatH\x00\x42\t\n\x07message\"\x84\x01\n\x0c\x46inishedHand\x12\x0e\n\x06\x63ursor\x18\x01 \x01(\t\x12\x34\n\x05\x65ntry\x18\x02 \x01(\x0b\x32%.fangcheng.table.v1.FinishedHandEntry\x12.\n\x06record\x18\x03 \x01(\x0b\x32\x1e.fangcheng.table.v1.HandRecord2\x87\x03\n\x12TableRecordService\x12r\n\rGetHandRecord\x12(.fangcheng.table.v1.GetHandRecordRequest\x1a).fangcheng.table.v1.GetHandRecordResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12x\n\x0fListHandRecords\x12*.fangcheng.table.v1.ListHandRecordsRequest\x1a+.fangcheng.table.v1.ListHandRecordsResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12\x82\x01\n\x13StreamFinishedHands\x12..fangcheng.table.v1.StreamFinishedHandsRequest\x1a/.fangcheng.table.v1.StreamFinishedHandsResponse\"\x08\xb2\xe1\x18\x04\n\x02\x02\x03\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,16 +43,54 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETHANDRECORDREQUEST'].fields_by_name['hand_number']._serialized_options = b'\272H\004*\002(\001'
   _globals['_HANDRECORD_LABELSENTRY']._loaded_options = None
   _globals['_HANDRECORD_LABELSENTRY']._serialized_options = b'8\001'
+  _globals['_LISTHANDRECORDSREQUEST_LABELSENTRY']._loaded_options = None
+  _globals['_LISTHANDRECORDSREQUEST_LABELSENTRY']._serialized_options = b'8\001'
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['table_id']._loaded_options = None
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['table_id']._serialized_options = b'\272H\004r\002\030@'
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['player_id']._loaded_options = None
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['player_id']._serialized_options = b'\272H\005r\003\030\200\001'
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['rule_set']._loaded_options = None
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['rule_set']._serialized_options = b'\272H\004r\002\030@'
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['labels']._loaded_options = None
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['labels']._serialized_options = b'\272H\024\232\001\021\020\010\"\006r\004\020\001\030?*\005r\003\030\200\001'
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\005*\003\030\364\003'
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['page_token']._loaded_options = None
+  _globals['_LISTHANDRECORDSREQUEST'].fields_by_name['page_token']._serialized_options = b'\272H\005r\003\030\200\002'
+  _globals['_FINISHEDHANDENTRY_LABELSENTRY']._loaded_options = None
+  _globals['_FINISHEDHANDENTRY_LABELSENTRY']._serialized_options = b'8\001'
+  _globals['_STREAMFINISHEDHANDSREQUEST'].fields_by_name['cursor']._loaded_options = None
+  _globals['_STREAMFINISHEDHANDSREQUEST'].fields_by_name['cursor']._serialized_options = b'\272H\004r\002\030@'
   _globals['_TABLERECORDSERVICE'].methods_by_name['GetHandRecord']._loaded_options = None
   _globals['_TABLERECORDSERVICE'].methods_by_name['GetHandRecord']._serialized_options = b'\220\002\001\262\341\030\005\n\003\001\002\003'
-  _globals['_GETHANDRECORDREQUEST']._serialized_start=184
-  _globals['_GETHANDRECORDREQUEST']._serialized_end=265
-  _globals['_GETHANDRECORDRESPONSE']._serialized_start=267
-  _globals['_GETHANDRECORDRESPONSE']._serialized_end=338
-  _globals['_HANDRECORD']._serialized_start=341
-  _globals['_HANDRECORD']._serialized_end=704
-  _globals['_HANDRECORD_LABELSENTRY']._serialized_start=659
-  _globals['_HANDRECORD_LABELSENTRY']._serialized_end=704
-  _globals['_TABLERECORDSERVICE']._serialized_start=707
-  _globals['_TABLERECORDSERVICE']._serialized_end=843
+  _globals['_TABLERECORDSERVICE'].methods_by_name['ListHandRecords']._loaded_options = None
+  _globals['_TABLERECORDSERVICE'].methods_by_name['ListHandRecords']._serialized_options = b'\220\002\001\262\341\030\005\n\003\001\002\003'
+  _globals['_TABLERECORDSERVICE'].methods_by_name['StreamFinishedHands']._loaded_options = None
+  _globals['_TABLERECORDSERVICE'].methods_by_name['StreamFinishedHands']._serialized_options = b'\262\341\030\004\n\002\002\003'
+  _globals['_GETHANDRECORDREQUEST']._serialized_start=249
+  _globals['_GETHANDRECORDREQUEST']._serialized_end=330
+  _globals['_GETHANDRECORDRESPONSE']._serialized_start=332
+  _globals['_GETHANDRECORDRESPONSE']._serialized_end=403
+  _globals['_HANDRECORD']._serialized_start=406
+  _globals['_HANDRECORD']._serialized_end=875
+  _globals['_HANDRECORD_LABELSENTRY']._serialized_start=830
+  _globals['_HANDRECORD_LABELSENTRY']._serialized_end=875
+  _globals['_LISTHANDRECORDSREQUEST']._serialized_start=878
+  _globals['_LISTHANDRECORDSREQUEST']._serialized_end=1274
+  _globals['_LISTHANDRECORDSREQUEST_LABELSENTRY']._serialized_start=830
+  _globals['_LISTHANDRECORDSREQUEST_LABELSENTRY']._serialized_end=875
+  _globals['_LISTHANDRECORDSRESPONSE']._serialized_start=1276
+  _globals['_LISTHANDRECORDSRESPONSE']._serialized_end=1380
+  _globals['_FINISHEDHANDENTRY']._serialized_start=1383
+  _globals['_FINISHEDHANDENTRY']._serialized_end=1652
+  _globals['_FINISHEDHANDENTRY_LABELSENTRY']._serialized_start=830
+  _globals['_FINISHEDHANDENTRY_LABELSENTRY']._serialized_end=875
+  _globals['_STREAMFINISHEDHANDSREQUEST']._serialized_start=1654
+  _globals['_STREAMFINISHEDHANDSREQUEST']._serialized_end=1729
+  _globals['_STREAMFINISHEDHANDSRESPONSE']._serialized_start=1732
+  _globals['_STREAMFINISHEDHANDSRESPONSE']._serialized_end=1874
+  _globals['_FINISHEDHAND']._serialized_start=1877
+  _globals['_FINISHEDHAND']._serialized_end=2009
+  _globals['_TABLERECORDSERVICE']._serialized_start=2012
+  _globals['_TABLERECORDSERVICE']._serialized_end=2403
 # @@protoc_insertion_point(module_scope)

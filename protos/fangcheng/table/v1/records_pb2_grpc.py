@@ -40,6 +40,16 @@ class TableRecordServiceStub(object):
                 request_serializer=fangcheng_dot_table_dot_v1_dot_records__pb2.GetHandRecordRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_table_dot_v1_dot_records__pb2.GetHandRecordResponse.FromString,
                 _registered_method=True)
+        self.ListHandRecords = channel.unary_unary(
+                '/fangcheng.table.v1.TableRecordService/ListHandRecords',
+                request_serializer=fangcheng_dot_table_dot_v1_dot_records__pb2.ListHandRecordsRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_table_dot_v1_dot_records__pb2.ListHandRecordsResponse.FromString,
+                _registered_method=True)
+        self.StreamFinishedHands = channel.unary_stream(
+                '/fangcheng.table.v1.TableRecordService/StreamFinishedHands',
+                request_serializer=fangcheng_dot_table_dot_v1_dot_records__pb2.StreamFinishedHandsRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_table_dot_v1_dot_records__pb2.StreamFinishedHandsResponse.FromString,
+                _registered_method=True)
 
 
 class TableRecordServiceServicer(object):
@@ -47,11 +57,33 @@ class TableRecordServiceServicer(object):
     """
 
     def GetHandRecord(self, request, context):
-        """The record of a finished hand: everything, from the secret of its shuffle to its payments. For the
-        players of the table, operators and services.
+        """The record of a hand that has ended: everything, from the secret of its shuffle to its payments,
+        which are missing until it is paid. For the players of the hand, operators and services.
 
         NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
         PERMISSION_DENIED (NOT_SEATED).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListHandRecords(self, request, context):
+        """Lists finished hands, newest first, in pages. A player lists the hands that it has played.
+
+        INVALID_ARGUMENT (INVALID_PAGE_TOKEN), PERMISSION_DENIED (OTHER_PLAYER: a player asks for the hands
+        of another).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StreamFinishedHands(self, request, context):
+        """Streams every hand as it is finished, of all tables, from a cursor on: for ratings, checks of
+        integrity and a data warehouse. Each hand comes at least once, and those of a table in their order;
+        whoever keeps the newest cursor with what it made of the hands goes on after it, at any replica.
+        Heartbeats come between. The stream does not end by itself.
+
+        INVALID_ARGUMENT (INVALID_CURSOR).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -64,6 +96,16 @@ def add_TableRecordServiceServicer_to_server(servicer, server):
                     servicer.GetHandRecord,
                     request_deserializer=fangcheng_dot_table_dot_v1_dot_records__pb2.GetHandRecordRequest.FromString,
                     response_serializer=fangcheng_dot_table_dot_v1_dot_records__pb2.GetHandRecordResponse.SerializeToString,
+            ),
+            'ListHandRecords': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListHandRecords,
+                    request_deserializer=fangcheng_dot_table_dot_v1_dot_records__pb2.ListHandRecordsRequest.FromString,
+                    response_serializer=fangcheng_dot_table_dot_v1_dot_records__pb2.ListHandRecordsResponse.SerializeToString,
+            ),
+            'StreamFinishedHands': grpc.unary_stream_rpc_method_handler(
+                    servicer.StreamFinishedHands,
+                    request_deserializer=fangcheng_dot_table_dot_v1_dot_records__pb2.StreamFinishedHandsRequest.FromString,
+                    response_serializer=fangcheng_dot_table_dot_v1_dot_records__pb2.StreamFinishedHandsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -94,6 +136,60 @@ class TableRecordService(object):
             '/fangcheng.table.v1.TableRecordService/GetHandRecord',
             fangcheng_dot_table_dot_v1_dot_records__pb2.GetHandRecordRequest.SerializeToString,
             fangcheng_dot_table_dot_v1_dot_records__pb2.GetHandRecordResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListHandRecords(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.table.v1.TableRecordService/ListHandRecords',
+            fangcheng_dot_table_dot_v1_dot_records__pb2.ListHandRecordsRequest.SerializeToString,
+            fangcheng_dot_table_dot_v1_dot_records__pb2.ListHandRecordsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StreamFinishedHands(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/fangcheng.table.v1.TableRecordService/StreamFinishedHands',
+            fangcheng_dot_table_dot_v1_dot_records__pb2.StreamFinishedHandsRequest.SerializeToString,
+            fangcheng_dot_table_dot_v1_dot_records__pb2.StreamFinishedHandsResponse.FromString,
             options,
             channel_credentials,
             insecure,

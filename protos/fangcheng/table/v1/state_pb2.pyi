@@ -341,6 +341,39 @@ class TableVote(_message.Message):
 Global___TableVote: _TypeAlias = TableVote  # noqa: Y015
 
 @_typing.final
+class TalkRules(_message.Message):
+    """What may be said at a table.
+
+    Example: `{phrases_only: true, spectators: true}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OFF_FIELD_NUMBER: _builtins.int
+    PHRASES_ONLY_FIELD_NUMBER: _builtins.int
+    SPECTATORS_FIELD_NUMBER: _builtins.int
+    off: _builtins.bool
+    """Nothing at all."""
+    phrases_only: _builtins.bool
+    """Phrases, but no text."""
+    spectators: _builtins.bool
+    """Spectators hear what is said; otherwise only the seats do."""
+    def __init__(
+        self,
+        *,
+        off: _builtins.bool = ...,
+        phrases_only: _builtins.bool = ...,
+        spectators: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["off", b"off", "phrases_only", b"phrases_only", "spectators", b"spectators"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TalkRules: _TypeAlias = TalkRules  # noqa: Y015
+
+@_typing.final
 class Table(_message.Message):
     """A table as everybody may see it."""
 
@@ -386,6 +419,7 @@ class Table(_message.Message):
     STARTING_CHIPS_FIELD_NUMBER: _builtins.int
     VOTE_FIELD_NUMBER: _builtins.int
     READY_CHECK_FIELD_NUMBER: _builtins.int
+    TALK_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """Made by the service."""
     phase: Global___TablePhase.ValueType
@@ -447,6 +481,10 @@ class Table(_message.Message):
     def vote(self) -> Global___TableVote:
         """The open vote to dissolve the table; unset: there is none."""
 
+    @_builtins.property
+    def talk(self) -> Global___TalkRules:
+        """What may be said."""
+
     def __init__(
         self,
         *,
@@ -470,10 +508,11 @@ class Table(_message.Message):
         starting_chips: _builtins.int = ...,
         vote: Global___TableVote | None = ...,
         ready_check: _builtins.str = ...,
+        talk: Global___TalkRules | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "talk", b"talk", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "ready_check", b"ready_check", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "ready_check", b"ready_check", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "talk", b"talk", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -20,18 +20,23 @@ tell how far it is to sets and a pair of which one is a triplet, of which one ha
 honour, or both. A fresh set is all of that at no more cost: a triplet of a terminal or honour that
 is not held, or one made from those that are (were any laid down, the hand would have what it
 needs). A fresh pair can be of a terminal or honour, but is no triplet.
+
+**What is wanted.** Melds seldom matter to a suit's distances: they do where its tiles want a copy
+that is laid down. `wanted` tells of every suit how many copies of each rank one cheapest way to
+each of its distances wants; if all of them are left, the distances are those without melds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Bytes: TypeAlias = npt.NDArray[np.int8]
 Ints: TypeAlias = npt.NDArray[np.int64]
+Number = TypeVar("Number", np.int8, np.int64)
 
 SYMBOLS_FOR_LAID = (0, 5, 9, 12, 14)
 """Where the symbols of a rank start by the copies that are laid down; the copies in hand are
@@ -39,6 +44,8 @@ added, so that the fifteen possible pairs of the two are numbered."""
 SYMBOLS = 15
 
 _FAR = 15
+_UNIT = 1 << 27
+"""What a tile costs in `wanted`, where the bits below tell which way it is."""
 
 
 TRIPLET = 1
@@ -115,8 +122,8 @@ def walk(
             for held in range(5 - laid):
                 here = wanted.get(SYMBOLS_FOR_LAID[laid] + held, np.zeros(0, np.int64))
                 if len(here):
-                    may_pair = rank in pairs
-                    after_all.append(_next(states[here], held, 4 - laid, run, brings, may_pair))
+                    costs = [max(0, want - held) for want in range(5 - laid)]
+                    after_all.append(_next(states[here], costs, run, brings, rank in pairs))
         if rank == ranks - 1:
             after_all = [vectors[:, 0, 0] for vectors in after_all]  # nothing may be left waiting
         step = np.full((len(states), SYMBOLS), -1, np.int64)
@@ -157,27 +164,66 @@ class _Brings(NamedTuple):
     """What a pair or a run of it brings."""
 
 
-def _next(states: Bytes, held: int, most: int, run: bool, brings: _Brings, may_pair: bool) -> Bytes:
-    """One rank further, `held` in hand and no more than `most` to be wanted.
+def wanted() -> Ints:
+    """For each key of a numbered suit with melds beside it: what its distances want at the most.
+
+    Three bits for each rank, the first one's lowest: three more than how many copies it wants, so
+    that with one more than is left they carry. Keys of more than eleven tiles want none.
+    """
+    sets, waiting = 3, 3
+    states = np.full((1, waiting, waiting, sets + 1, 2, 1), _FAR * _UNIT, np.int64)
+    states[0, 0, 0, 0, 0, 0] = 0
+    states = _cut(states, _UNIT)
+    keys = tiles = np.zeros(1, np.int64)
+    for rank in range(9):
+        run = rank in SEQUENCES
+        if rank == 8:
+            states = states[:, :1]  # nothing wants a rank after the last
+        after = []
+        for held in range(5):
+            here = np.flatnonzero(tiles + held <= 11)
+            # Of two ways at one cost the lesser is kept: one that wants less of the later ranks.
+            costs = [max(0, want - held) * _UNIT + (want << 3 * rank) for want in range(5)]
+            moved = _next(states[here], costs, run, _Brings(0, 0), True, _UNIT)
+            after.append((keys[here] + held * 5**rank, tiles[here] + held, moved))
+        keys, tiles, states = (np.concatenate(part) for part in zip(*after, strict=True))
+    ways = states[:, 0, 0].reshape(len(keys), -1)
+    most = np.zeros(len(keys), np.int64)
+    for rank in range(9):
+        most |= (ways >> 3 * rank & 7).max(axis=1) << 3 * rank
+    words = np.zeros(5**9, np.int64)
+    words[keys] = most
+    return words + 0o333333333
+
+
+def _next(
+    states: npt.NDArray[Number],
+    costs: list[int],
+    run: bool,
+    brings: _Brings,
+    may_pair: bool,
+    unit: int = 1,
+) -> npt.NDArray[Number]:
+    """One rank further; `costs`: of no copy of it, of one, up to the most that may be wanted.
 
     States are [state, sequences that want this rank and the next, sequences that want this rank,
     sets, pair or not, features]; a sequence counts as a set where it begins.
     """
-    waiting, sets, features = states.shape[1], states.shape[3] - 1, states.shape[5]
-    after = np.full_like(states, _FAR)
-    for both in range(waiting):
+    waiting, sets, features = states.shape[2], states.shape[3] - 1, states.shape[5]
+    after = np.full_like(states, _FAR * unit)
+    for both in range(states.shape[1]):
         for this in range(waiting):
             for begun in range(waiting if run else 1):
                 for triplet in (0, 1):
                     new = begun + triplet
                     for pair in (0, 1) if may_pair else (0,):
                         want = both + this + begun + 3 * triplet + 2 * pair
-                        if want > most or new > sets:
+                        if want >= len(costs) or new > sets:
                             continue
                         brought = brings.terminal if want else 0
                         brought |= TRIPLET if triplet else 0
                         brought |= brings.stand_in if pair or begun else 0
-                        cost = np.int8(max(0, want - held))
+                        cost = after.dtype.type(costs[want])
                         before = states[:, both, this, : sets + 1 - new] + cost
                         target = after[:, begun, both, new:]
                         for feature in range(features):
@@ -188,13 +234,13 @@ def _next(states: Bytes, held: int, most: int, run: bool, brings: _Brings, may_p
                             else:
                                 there = target[..., feature]
                                 np.minimum(there, came, out=there)
-    return _cut(after)
+    return _cut(after, unit)
 
 
-def _cut(states: Bytes) -> Bytes:
+def _cut(states: npt.NDArray[Number], unit: int = 1) -> npt.NDArray[Number]:
     """No more than a fresh set or pair would cost in place of one here."""
-    waiting, sets, features = states.shape[1], states.shape[3] - 1, states.shape[5]
-    three, two = np.int8(3), np.int8(2)
+    sets, features = states.shape[3] - 1, states.shape[5]
+    three, two, far = (states.dtype.type(tiles * unit) for tiles in (3, 2, _FAR))
     for feature in range(features):
         here = states[..., 1, feature]
         np.minimum(here, states[..., 0, feature & ~TERMINAL] + two, out=here)
@@ -202,10 +248,11 @@ def _cut(states: Bytes) -> Bytes:
         fewer = states[:, :, :, j - 1, :, :1] + three
         here = states[:, :, :, j]
         here[...] = np.minimum(here, fewer)
-        for k in range(1, waiting):
+        for k in range(1, states.shape[1]):
             here[:, k] = np.minimum(here[:, k], fewer[:, k - 1])
+        for k in range(1, states.shape[2]):
             here[:, :, k] = np.minimum(here[:, :, k], fewer[:, :, k - 1])
-    return np.minimum(states, np.int8(_FAR))
+    return np.minimum(states, far)
 
 
 def _all_sets(vectors: Bytes) -> Bytes:

@@ -57,9 +57,9 @@ class HandBits(NamedTuple):
     s: int
     z: int
     laid: int
-    """The suited tiles in melds, as keys: a base-5 digit for each rank, 21 bits for each suit."""
-    laid_z: int
-    """The same of the honours, where there are dragon runs; else 0."""
+    """The tiles in melds as records have tiles, three bits for each rank: characters and dots,"""
+    laid_2: int
+    """... and bamboos and honours; the second suit 32 bits above the first."""
     ones: int
     """How many of each kind are held, as three masks: this is the bit of value 1,"""
     twos: int

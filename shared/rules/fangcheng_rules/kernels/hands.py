@@ -69,9 +69,9 @@ def pack(
     for i in range(len(melds)):
         byte = int(melds[i])
         if byte < ADDED_DRAGON or byte >> 6 != CHI:
-            hand = with_meld(table, hand, byte >> 6, byte & 63, shapes)
+            hand = with_meld(hand, byte >> 6, byte & 63)
         else:
-            hand = with_dragon(table, hand, (byte & 63) - ADDED_DRAGON + FIRST_DRAGON)
+            hand = with_dragon(hand, (byte & 63) - ADDED_DRAGON + FIRST_DRAGON)
     return hand
 
 
@@ -95,12 +95,18 @@ def in_hand(
 
 
 @inner
-def with_meld(table: Words, hand: HandBits, how: int, kind: int, shapes: int) -> HandBits:
+def place_of(kind: int) -> int:
+    """Where a kind's three bits begin among the tiles of a record, in the word of its suit."""
+    suit = kind // 9
+    return 3 * (kind - 9 * suit) + 32 * (suit & 1)
+
+
+@inner
+def with_meld(hand: HandBits, how: int, kind: int) -> HandBits:
     """The hand with one meld more, of this lowest tile; `how` is one of `CHI`, `PONG`, ..."""
     # No branches, but choices between two numbers: what melds there are nobody can foresee, the
     # processor neither.
     bit = 1 << kind
-    step = table[STEP + kind]
     is_chi = how == CHI
     is_run = kind == FIRST_DRAGON and is_chi
     three = bit if how == PONG else 0
@@ -112,15 +118,15 @@ def with_meld(table: Words, hand: HandBits, how: int, kind: int, shapes: int) ->
     twos ^= three & ~ones
     ones ^= three
     concealed = bit if how == CONCEALED_KONG else 0
-    laid = step * (31 if is_chi else 3 if how == PONG else 4)  # 31: 1 + 5 + 25, three ranks
     suit = kind // 9
+    laid = (0o111 if is_chi else 3 if how == PONG else 4) << place_of(kind)
     return HandBits(
         hand.m,
         hand.p,
         hand.s,
         hand.z,
-        hand.laid + (laid << (21 * suit) if suit < 3 else 0),
-        hand.laid_z + (laid if suit == 3 and shapes & DRAGON_RUN else 0),
+        hand.laid + (laid if suit < 2 else 0),
+        hand.laid_2 + (laid if suit >= 2 else 0),
         ones,
         twos,
         fours,
@@ -139,7 +145,7 @@ def with_meld(table: Words, hand: HandBits, how: int, kind: int, shapes: int) ->
 
 
 @inner
-def with_dragon(table: Words, hand: HandBits, kind: int) -> HandBits:
+def with_dragon(hand: HandBits, kind: int) -> HandBits:
     """The hand with a dragon added to its whirlwind kong."""
     ones, twos, fours = one_more(hand.ones, hand.twos, hand.fours, 1 << kind)
     return HandBits(
@@ -148,7 +154,7 @@ def with_dragon(table: Words, hand: HandBits, kind: int) -> HandBits:
         hand.s,
         hand.z,
         hand.laid,
-        hand.laid_z + table[STEP + kind],
+        hand.laid_2 + (1 << place_of(kind)),
         ones,
         twos,
         fours,
@@ -186,7 +192,7 @@ def moved(table: Words, hand: HandBits, kind: int, by: int, won: int) -> HandBit
         hand.s + (step if suit == 2 else 0),
         hand.z + (step if suit == 3 else 0),
         hand.laid,
-        hand.laid_z,
+        hand.laid_2,
         ones,
         twos,
         fours,
@@ -213,7 +219,7 @@ def marked(hand: HandBits, found: int) -> HandBits:
         hand.s,
         hand.z,
         hand.laid,
-        hand.laid_z,
+        hand.laid_2,
         hand.ones,
         hand.twos,
         hand.fours,
@@ -237,10 +243,10 @@ def marked(hand: HandBits, found: int) -> HandBits:
 @inner
 def standard_readings(table: Words, hand: HandBits) -> int:
     """How many ways there are to read four sets and a pair."""
-    a = table[ROWS + 2 * hand.m]
-    b = table[ROWS + 2 * hand.p]
-    c = table[ROWS + 2 * hand.s]
-    d = table[ROWS + 2 * hand.z]
+    a = table[ROWS + hand.m]
+    b = table[ROWS + hand.p]
+    c = table[ROWS + hand.s]
+    d = table[ROWS + hand.z]
     readings = ((a >> 10) & 7) * ((b >> 10) & 7) * ((c >> 10) & 7) * ((d >> 10) & 7)
     # Four complete suits have one pair or four: 2, 2, 5 and 5 tiles are no win.
     pairs = ((a >> 9) & 1) + ((b >> 9) & 1) + ((c >> 9) & 1) + ((d >> 9) & 1)
@@ -250,10 +256,10 @@ def standard_readings(table: Words, hand: HandBits) -> int:
 @inner
 def standard_reading(table: Words, hand: HandBits, number: int, shapes: int) -> ReadingBits:
     """Reading `number`, counted through the suits' own readings as the digits of a number."""
-    a = table[ROWS + 2 * hand.m]
-    b = table[ROWS + 2 * hand.p]
-    c = table[ROWS + 2 * hand.s]
-    d = table[ROWS + 2 * hand.z]
+    a = table[ROWS + hand.m]
+    b = table[ROWS + hand.p]
+    c = table[ROWS + hand.s]
+    d = table[ROWS + hand.z]
     place_a, place_b, place_c = a >> 13, b >> 13, c >> 13
     place_d = d >> 13
     if number > 0:  # the first reading is the only one nearly always
@@ -338,10 +344,10 @@ def worth(items: int, reading: ReadingBits) -> int:
 @inner
 def standard_waits(table: Words, hand: HandBits) -> int:
     """Kinds that complete four sets and a pair, as a mask."""
-    a = table[ROWS + 2 * hand.m]
-    b = table[ROWS + 2 * hand.p]
-    c = table[ROWS + 2 * hand.s]
-    d = table[ROWS + 2 * hand.z]
+    a = table[ROWS + hand.m]
+    b = table[ROWS + hand.p]
+    c = table[ROWS + hand.s]
+    d = table[ROWS + hand.z]
     open_a = 0 if (a >> 10) & 7 else 1
     open_b = 0 if (b >> 10) & 7 else 1
     open_c = 0 if (c >> 10) & 7 else 1

@@ -22,21 +22,36 @@ from .facts import (
     HandBits,
 )
 from .hands import Out, Words, moved, one_more, pack
-from .records import FIELDS, HAND_WORDS, RESULT_WORDS, held_in, opened, record
+from .records import (
+    FIELDS,
+    HONOUR_BITS,
+    MELDS,
+    RESULT_WORDS,
+    SUIT_BITS,
+    RecordBits,
+    held_in,
+    key_in,
+    opened,
+    read,
+    record,
+)
 from .speed import apart, count_bits, entry, inner, lowest_bit
 from .tables import (
+    CLASSES,
     FINAL,
     FINAL_WIDTH,
+    FINAL_WORDS,
     HEADER,
     MERGE,
     MERGE_WIDTH,
-    ROWS,
+    PLAIN_HONOURS,
     RUN_HONOURS,
     RUN_START,
     START,
     STEP,
     SYMBOL,
     WALKS,
+    WANTED,
 )
 
 ROOM_WORDS: Final = 64
@@ -51,7 +66,9 @@ ORPHANS_FIRST: Final = 0o700000007 << 32 | 0o700000007
 ORPHANS_SECOND: Final = 0o7777777 << 32 | 0o700000007
 """The fields of terminals and honours, in the words of two suits and of the two others."""
 
-SUIT_KEY: Final = (1 << 21) - 1
+CARRIES: Final = 0o1111111110 << 32 | 0o1111111110
+"""Where the ranks of two suits carry from their three bits."""
+ONE_OF_HONOURS: Final = FIELDS & HONOUR_BITS << 32
 
 NO_WAY: Final = 15
 """The distance of what cannot be: no tiles that may come make it a win."""
@@ -65,17 +82,34 @@ HONOURS: Final = 0x7F << 27
 
 
 @inner
-def class_of(table: Words, row: int, laid: int, melds: int) -> int:
-    """The class of a numbered suit's distances."""
-    if laid == 0:
-        return table[ROWS + 2 * row + 1]
-    state = table[START + melds]
-    for _ in range(9):
-        held, fewer = row // 5, laid // 5
-        symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
-        state = table[WALKS + state + symbol]
-        row, laid = held, fewer
+def class_in(table: Words, row: int) -> int:
+    """The class of a suit's distances, by its row, where no melds matter to it."""
+    return (table[CLASSES + (row >> 2)] >> (8 * (row & 3))) & 255
+
+
+@apart
+def walked(table: Words, row: int, laid: int, state: int, ranks: int) -> int:
+    """The class of a suit's distances, from a walk's first state; `row` is from 0."""
+    for _ in range(ranks):
+        held = row // 5
+        state = table[WALKS + state + table[SYMBOL + (laid & 7)] + row - 5 * held]
+        row, laid = held, laid >> 3
     return state
+
+
+@inner
+def crowded(wanted: int, laid: int) -> int:
+    """Not 0 where more is wanted of a rank than melds have left; for one suit, or for two."""
+    return ((wanted + laid) ^ wanted ^ laid) & CARRIES
+
+
+@inner
+def class_of(table: Words, row: int, laid: int, melds: int) -> int:
+    """The class of a numbered suit's distances, so many tiles of it being laid down."""
+    # Melds matter where a tile is wanted of which too many lie in them, which is rare.
+    if crowded(table[WANTED + row], laid):
+        return walked(table, row, laid, table[START + melds], 9)
+    return class_in(table, row)
 
 
 @inner
@@ -95,18 +129,11 @@ def live_honours(table: Words, hand: HandBits, shapes: int) -> int:
 @inner
 def class_of_honours(table: Words, hand: HandBits, shapes: int) -> int:
     """The class of the honours' distances."""
-    if shapes & DRAGON_RUN and hand.laid_z > 0:
+    if shapes & DRAGON_RUN and hand.laid_2 >> 32:
         # Dragons that lie in melds, and yet the fourth of them may be wanted for a run.
-        row = hand.z - RUN_HONOURS
-        laid = hand.laid_z
-        state = table[RUN_START + hand.melds]
-        for _ in range(7):
-            held, fewer = row // 5, laid // 5
-            symbol = table[SYMBOL + laid - 5 * fewer] + row - 5 * held
-            state = table[WALKS + state + symbol]
-            row, laid = held, fewer
-        return state
-    return table[ROWS + 2 * live_honours(table, hand, shapes) + 1]
+        start = table[RUN_START + hand.melds]
+        return walked(table, hand.z - RUN_HONOURS, hand.laid_2 >> 32, start, 7)
+    return class_in(table, live_honours(table, hand, shapes))
 
 
 @apart
@@ -114,18 +141,26 @@ def class_with(table: Words, hand: HandBits, kind: int, shapes: int) -> int:
     """The class of a kind's suit with one tile more of it."""
     if kind >= 27:
         return class_of_honours(table, moved(table, hand, kind, 1, NO_KIND), shapes)
-    row, laid = hand.m, hand.laid & SUIT_KEY
+    row, laid = hand.m, hand.laid & SUIT_BITS
     if kind >= 18:
-        row, laid = hand.s, hand.laid >> 42
+        row, laid = hand.s, hand.laid_2 & SUIT_BITS
     elif kind >= 9:
-        row, laid = hand.p, (hand.laid >> 21) & SUIT_KEY
+        row, laid = hand.p, hand.laid >> 32
     return class_of(table, row + table[STEP + kind], laid, hand.melds)
+
+
+@inner
+def merged(table: Words, a: int, b: int) -> int:
+    """The class of two suits together."""
+    at = MERGE_WIDTH * a + b
+    return (table[MERGE + (at >> 1)] >> (16 * (at & 1))) & 511
 
 
 @inner
 def distance(table: Words, first: int, second: int, melds: int) -> int:
     """Tiles that must come for four sets and a pair, by the classes of two and two suits."""
-    return (table[FINAL + FINAL_WIDTH * first + second] >> (4 * (4 - melds))) & 15
+    at = FINAL_WIDTH * first + second
+    return (table[FINAL + FINAL_WORDS * melds + (at >> 3)] >> (4 * (at & 7))) & 15
 
 
 @inner
@@ -148,71 +183,114 @@ def special_distance(ones: int, twos: int, fours: int, shapes: int) -> int:
 
 
 @inner
-def shanten(table: Words, hand: HandBits, special: int, shapes: int) -> int:
-    """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape.
-
-    `special` is the distance from a special shape, which is for hands without melds.
-    """
-    a = class_of(table, hand.m, hand.laid & SUIT_KEY, hand.melds)
-    b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, hand.melds)
-    c = class_of(table, hand.s, hand.laid >> 42, hand.melds)
+def shanten(table: Words, hand: HandBits, shapes: int) -> int:
+    """Draws needed to wait, whatever the conditions: 0 when waiting, -1 for a complete shape."""
+    a = class_of(table, hand.m, hand.laid & SUIT_BITS, hand.melds)
+    b = class_of(table, hand.p, hand.laid >> 32, hand.melds)
+    c = class_of(table, hand.s, hand.laid_2 & SUIT_BITS, hand.melds)
     d = class_of_honours(table, hand, shapes)
-    first = table[MERGE + MERGE_WIDTH * a + b]
-    second = table[MERGE + MERGE_WIDTH * c + d]
+    first = merged(table, a, b)
+    second = merged(table, c, d)
     nearest = distance(table, first, second, hand.melds)
-    return (min(nearest, special) if hand.melds == 0 else nearest) - 1
+    if hand.melds == 0:
+        nearest = min(nearest, special_distance(hand.ones, hand.twos, hand.fours, shapes))
+    return nearest - 1
 
 
 @inner
-def special_distance_in(hands: Words, i: int, shapes: int) -> int:
+def special_distance_in(bits: RecordBits, shapes: int) -> int:
     """`special_distance` of a record without melds, from its fields."""
-    first, second = hands[HAND_WORDS * i], hands[HAND_WORDS * i + 1]
     nearest = 15
     if shapes & SEVEN_PAIRS:
-        pairs = count_bits((first >> 1) & FIELDS) + count_bits((second >> 1) & FIELDS)
-        fours = count_bits((first >> 2) & FIELDS) + count_bits((second >> 2) & FIELDS)
-        nearest = 7 - pairs - 2 * fours
+        nearest = 7 - bits.pairs - 2 * bits.fours
     if shapes & THIRTEEN_ORPHANS:
-        first &= ORPHANS_FIRST
-        second &= ORPHANS_SECOND
+        first, second = bits.first & ORPHANS_FIRST, bits.second & ORPHANS_SECOND
         kinds = count_bits(held_in(first)) + count_bits(held_in(second))
         more = (first >> 1) | (first >> 2) | (second >> 1) | (second >> 2)
         nearest = min(nearest, 14 - kinds - (1 if more & FIELDS else 0))
     return nearest
 
 
+@inner
+def has_crowded(table: Words, m: int, p: int, s: int, laid: int, laid_s: int) -> int:
+    """Not 0 where melds matter to one of three suits."""
+    # What a suit without melds wants is not looked up: it is a large table.
+    in_m = table[WANTED + (m if laid & SUIT_BITS else 0)]
+    in_p = table[WANTED + (p if laid >> 32 else 0)]
+    in_s = table[WANTED + (s if laid_s else 0)]
+    return crowded(in_m | in_p << 32, laid) | crowded(in_s, laid_s)
+
+
+@apart
+def crowded_classes(table: Words, m: int, p: int, s: int, bits: RecordBits) -> int:
+    """The classes of three suits, eight bits each, where melds matter to one of them."""
+    melds = (bits.facts >> MELDS) & 7
+    laid, laid_2 = bits.even + (bits.odd << 3), bits.even_2 + (bits.odd_2 << 3)
+    return (
+        class_of(table, m, laid & SUIT_BITS, melds)
+        | class_of(table, p, laid >> 32, melds) << 8
+        | class_of(table, s, laid_2 & SUIT_BITS, melds) << 16
+    )
+
+
+@inner
+def shanten_in(table: Words, bits: RecordBits, shapes: int) -> int:
+    """`shanten` of a record that is in order, from its fields."""
+    melds = (bits.facts >> MELDS) & 7
+    laid, laid_2 = bits.even + (bits.odd << 3), bits.even_2 + (bits.odd_2 << 3)
+    m, p = key_in(table, bits.first, 0), key_in(table, bits.first, 32)
+    s = key_in(table, bits.second, 0)
+    if melds != 0 and has_crowded(table, m, p, s, laid, laid_2 & SUIT_BITS):
+        classes = crowded_classes(table, m, p, s, bits)
+        a, b, c = classes & 255, (classes >> 8) & 255, (classes >> 16) & 255
+    else:
+        a, b, c = class_in(table, m), class_in(table, p), class_in(table, s)
+    if shapes & DRAGON_RUN:
+        z = key_in(table, bits.second, 32)
+        if laid_2 >> 32:
+            d = walked(table, z, laid_2 >> 32, table[RUN_START + melds], 7) & 255
+        else:
+            d = class_in(table, RUN_HONOURS + z)
+    else:
+        # The fourth of an honour that was ponged fits nothing.
+        dead = laid_2 & (laid_2 >> 1) & ONE_OF_HONOURS & bits.second
+        d = class_in(table, PLAIN_HONOURS + key_in(table, bits.second ^ dead, 32))
+    first = merged(table, a, b)
+    second = merged(table, c, d)
+    nearest = distance(table, first, second, melds)
+    if melds == 0:
+        nearest = min(nearest, special_distance_in(bits, shapes))
+    return nearest - 1
+
+
 # ---- Under the conditions ----
 
 
 @apart
+def walked_aims(aims: Words, row: int, laid: int, state: int, ranks: int) -> int:
+    """The state of a suit among the aims, from a walk's first; `row` is from 0."""
+    walks = aims[AIM_WALKS]
+    for _ in range(ranks):
+        held = row // 5
+        state = aims[walks + state + aims[SYMBOL + (laid & 7)] + row - 5 * held]
+        row, laid = held, laid >> 3
+    return state
+
+
+@inner
 def state_of(aims: Words, row: int, laid: int, melds: int) -> int:
     """The state of a numbered suit among the aims."""
     if laid == 0:
         return aims[HEADER + row]
-    walks = aims[AIM_WALKS]
-    state = aims[AIM_START + melds]
-    for _ in range(9):
-        held, fewer = row // 5, laid // 5
-        symbol = aims[SYMBOL + laid - 5 * fewer] + row - 5 * held
-        state = aims[walks + state + symbol]
-        row, laid = held, fewer
-    return state
+    return walked_aims(aims, row, laid, aims[AIM_START + melds], 9)
 
 
 @inner
 def state_of_honours(table: Words, aims: Words, hand: HandBits, shapes: int) -> int:
     """The state of the honours among the aims."""
-    if shapes & DRAGON_RUN and hand.laid_z > 0:
-        walks = aims[AIM_WALKS]
-        row = hand.z - RUN_HONOURS
-        laid = hand.laid_z
-        state = aims[AIM_RUN_START + hand.melds]
-        for _ in range(7):
-            held, fewer = row // 5, laid // 5
-            symbol = aims[SYMBOL + laid - 5 * fewer] + row - 5 * held
-            state = aims[walks + state + symbol]
-            row, laid = held, fewer
-        return state
+    if shapes & DRAGON_RUN and hand.laid_2 >> 32:
+        start = aims[AIM_RUN_START + hand.melds]
+        return walked_aims(aims, hand.z - RUN_HONOURS, hand.laid_2 >> 32, start, 7)
     return aims[HEADER + live_honours(table, hand, shapes)]
 
 
@@ -298,25 +376,12 @@ def put_hand(
 ) -> None:
     """The words of all four suits, and of the first two and the last two together."""
     melds = hand.melds
-    put_suit(
-        aims,
-        state_of(aims, hand.m, hand.laid & SUIT_KEY, melds),
-        (hand.laid & SUIT_KEY) == 0,
-        needs,
-        room,
-        0,
-    )
-    put_suit(
-        aims,
-        state_of(aims, hand.p, (hand.laid >> 21) & SUIT_KEY, melds),
-        ((hand.laid >> 21) & SUIT_KEY) == 0,
-        needs,
-        room,
-        1,
-    )
-    put_suit(
-        aims, state_of(aims, hand.s, hand.laid >> 42, melds), (hand.laid >> 42) == 0, needs, room, 2
-    )
+    laid = hand.laid & SUIT_BITS
+    put_suit(aims, state_of(aims, hand.m, laid, melds), laid == 0, needs, room, 0)
+    laid = hand.laid >> 32
+    put_suit(aims, state_of(aims, hand.p, laid, melds), laid == 0, needs, room, 1)
+    laid = hand.laid_2 & SUIT_BITS
+    put_suit(aims, state_of(aims, hand.s, laid, melds), laid == 0, needs, room, 2)
     put_suit(aims, state_of_honours(table, aims, hand, shapes), False, needs, room, 3)
     put_together(room, 0, 1, FIRST_TWO, need)
     put_together(room, 2, 3, LAST_TWO, need)
@@ -364,18 +429,18 @@ def distance_with(
     melds = hand.melds
     step = table[STEP + kind]
     if kind < 9:
-        state = state_of(aims, hand.m + step, hand.laid & SUIT_KEY, melds)
-        put_suit(aims, state, (hand.laid & SUIT_KEY) == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.m + step, hand.laid & SUIT_BITS, melds)
+        put_suit(aims, state, hand.laid & SUIT_BITS == 0, needs, room, ONE_CHANGED)
         put_together(room, ONE_CHANGED, 1, TWO_CHANGED, need)
         return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
     if kind < 18:
-        state = state_of(aims, hand.p + step, (hand.laid >> 21) & SUIT_KEY, melds)
-        put_suit(aims, state, ((hand.laid >> 21) & SUIT_KEY) == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.p + step, hand.laid >> 32, melds)
+        put_suit(aims, state, hand.laid >> 32 == 0, needs, room, ONE_CHANGED)
         put_together(room, 0, ONE_CHANGED, TWO_CHANGED, need)
         return at_last(room, TWO_CHANGED, LAST_TWO, need, 4 - melds)
     if kind < 27:
-        state = state_of(aims, hand.s + step, hand.laid >> 42, melds)
-        put_suit(aims, state, (hand.laid >> 42) == 0, needs, room, ONE_CHANGED)
+        state = state_of(aims, hand.s + step, hand.laid_2 & SUIT_BITS, melds)
+        put_suit(aims, state, hand.laid_2 & SUIT_BITS == 0, needs, room, ONE_CHANGED)
         put_together(room, ONE_CHANGED, 3, TWO_CHANGED, need)
     else:
         state = state_of_honours(table, aims, moved(table, hand, kind, 1, NO_KIND), shapes)
@@ -390,12 +455,12 @@ def shanten_and_useful(
 ) -> int:
     """Shanten plus 1 in the lowest four bits; above them the mask of kinds that lower it."""
     melds = hand.melds
-    a = class_of(table, hand.m, hand.laid & SUIT_KEY, melds)
-    b = class_of(table, hand.p, (hand.laid >> 21) & SUIT_KEY, melds)
-    c = class_of(table, hand.s, hand.laid >> 42, melds)
+    a = class_of(table, hand.m, hand.laid & SUIT_BITS, melds)
+    b = class_of(table, hand.p, hand.laid >> 32, melds)
+    c = class_of(table, hand.s, hand.laid_2 & SUIT_BITS, melds)
     d = class_of_honours(table, hand, shapes)
-    first = table[MERGE + MERGE_WIDTH * a + b]
-    second = table[MERGE + MERGE_WIDTH * c + d]
+    first = merged(table, a, b)
+    second = merged(table, c, d)
     need = needed(hand, needs)
     if needs:
         before = legal_distance(table, aims, hand, shapes, needs, room)
@@ -411,13 +476,13 @@ def shanten_and_useful(
             continue
         e = class_with(table, hand, kind, shapes)
         if kind < 9:
-            after = distance(table, table[MERGE + MERGE_WIDTH * e + b], second, melds)
+            after = distance(table, merged(table, e, b), second, melds)
         elif kind < 18:
-            after = distance(table, table[MERGE + MERGE_WIDTH * a + e], second, melds)
+            after = distance(table, merged(table, a, e), second, melds)
         elif kind < 27:
-            after = distance(table, first, table[MERGE + MERGE_WIDTH * e + d], melds)
+            after = distance(table, first, merged(table, e, d), melds)
         else:
-            after = distance(table, first, table[MERGE + MERGE_WIDTH * c + e], melds)
+            after = distance(table, first, merged(table, c, e), melds)
         ones, twos, fours = one_more(hand.ones, hand.twos, hand.fours, bit)
         if melds == 0:
             after = min(after, special_distance(ones, twos, fours, shapes))
@@ -476,8 +541,7 @@ def shanten_of(
     hand = pack(table, concealed, melds, NO_KIND, 0, 0, shapes)
     if needs:
         return legal_distance(table, aims, hand, shapes, needs, room) - 1
-    special = special_distance(hand.ones, hand.twos, hand.fours, shapes)
-    return shanten(table, hand, special, shapes)
+    return shanten(table, hand, shapes)
 
 
 @entry
@@ -492,9 +556,9 @@ def shanten_of_many(
 ) -> None:
     """Of each record, checked if it is not yet: shanten by shape alone."""
     for i in range(len(sizes)):
-        if opened(laid_down, hands, i, limits, sizes, out) > 0:
-            hand = record(table, laid_down, hands, i, shapes)
-            found = shanten(table, hand, special_distance_in(hands, i, shapes), shapes)
+        bits = read(laid_down, hands, i)
+        if opened(bits, i, limits, sizes, out) > 0:
+            found = shanten_in(table, bits, shapes)
             at = RESULT_WORDS * i
             out[at] = out[at] & ~(255 << 24) | (found & 255) << 24
 
@@ -514,7 +578,7 @@ def legal_shanten_of_many(
     """Of each record: shanten under what is needed, which is something."""
     for i in range(len(sizes)):
         if sizes[i] > 0:
-            hand = record(table, laid_down, hands, i, shapes)
+            hand = record(table, read(laid_down, hands, i), shapes)
             found = legal_distance(table, aims, hand, shapes, needs, room) - 1
             at = RESULT_WORDS * i
             out[at] = out[at] & ~(255 << 16) | (found & 255) << 16

@@ -7,15 +7,15 @@ what is in them. Only a record that `check_many` has passed is read by another k
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .facts import DRAGON_RUN, HandBits
-from .hands import CHI, CONCEALED_KONG, FIRST_DRAGON, OPEN_KONG, PONG, Out, Words
+from .hands import CHI, CONCEALED_KONG, FIRST_DRAGON, OPEN_KONG, PONG, Out, Words, place_of
 from .speed import count_bits, entry, inner
-from .tables import OCTAL, PLAIN_HONOURS, RUN_HONOURS
+from .tables import FIRST_THREE, LAST_THREE, MIDDLE_THREE, OCTAL, PLAIN_HONOURS, RUN_HONOURS
 
 HAND_WORDS: Final = 4
 RESULT_WORDS: Final = 5
@@ -34,6 +34,11 @@ NOTHING_ASKED: Final = NOT_ASKED << 16 | NOT_ASKED << 24
 """The first word of a result of which nothing is known."""
 FIELDS: Final = 0o111111111 << 32 | 0o111111111
 """The lowest bit of each rank's field, in the words of two suits."""
+EVEN: Final = 0o707070707 << 32 | 0o707070707
+"""The fields of every other rank, of the first, third, ... of each suit."""
+THREE_EACH: Final = 0o303030303 << 32 | 0o303030303
+EIGHT_EACH: Final = 0o3030303030 << 32 | 0o3030303030
+"""What to add to fields of six bits, and the bits of which that sets one where it is five to 28."""
 
 (
     INVALID_RECORD,
@@ -59,11 +64,45 @@ KINDS: Final = (1 << 34) - 1
 MELDS, OPEN, RUNS, KONGS, UNKNOWN = 40, 43, 46, 49, 52
 
 
+class RecordBits(NamedTuple):
+    """A record as it lies there, its melds added up; it may be anything.
+
+    Ranks are counted in fields of six bits, every other one of a suit in one word: four melds of a
+    kind beside four tiles of it do not carry.
+    """
+
+    first: int
+    """Characters and dots,"""
+    second: int
+    """... bamboos and honours,"""
+    third: int
+    """... melds and so on,"""
+    fourth: int
+    """... options."""
+    even: int
+    """Tiles in melds: characters and dots, the first, third, ... rank of each,"""
+    odd: int
+    """... and the second, fourth, ...;"""
+    even_2: int
+    """... bamboos and honours likewise."""
+    odd_2: int
+    lone: int
+    """How many concealed kinds have the bit of value 1 in their count,"""
+    pairs: int
+    """... that of value 2,"""
+    fours: int
+    """... and that of value 4."""
+    sequences: int
+    """Of the other words of `meld_words` the sums."""
+    facts: int
+    kongs: int
+    concealed_kongs: int
+
+
 def meld_words() -> npt.NDArray[np.int64]:
     """What each byte means that stands for a meld: `MELD_WORDS` for each.
 
-    Its tiles, in the words of two suits and of the two others; its tiles as keys of three suits
-    (`HandBits.laid`) and of the honours; its sequence; its triplet as a mask, and above that 1 at
+    Its tiles, as `RecordBits` has them; its sequence; its triplet as a mask, and above that 1 at
     `MELDS`, at `OPEN` if it opens the hand, at `RUNS` or `KONGS` (a whirlwind is both), at
     `UNKNOWN` if there is no such meld; its kong, and its concealed kong, as masks. All can be
     added up; four times none of them carries into the next.
@@ -77,11 +116,9 @@ def meld_words() -> npt.NDArray[np.int64]:
         if not 0 <= kind < 34 or (how == CHI and not is_chi and not is_run):
             words[byte, 5] |= 1 << UNKNOWN
             continue
-        suit, place = divmod(kind, 9)
-        tiles = 0o111 if how == CHI else 3 if how == PONG else 4
-        words[byte, suit // 2] = tiles << (3 * place + 32 * (suit % 2))
-        key = 31 if how == CHI else tiles
-        words[byte, 2 if suit < 3 else 3] = key * 5**place << (21 * suit if suit < 3 else 0)
+        suit = kind // 9
+        tiles = (0o111 if how == CHI else 3 if how == PONG else 4) << place_of(kind)
+        words[byte, suit // 2 * 2 : suit // 2 * 2 + 2] = every_other(tiles), every_other(tiles >> 3)
         words[byte, 4] = 1 << (3 * (kind - 2 * suit)) if is_chi else 0
         words[byte, 5] |= 0 if how == CHI else 1 << kind
         words[byte, 5] |= 0 if how == CONCEALED_KONG else 1 << OPEN
@@ -94,55 +131,90 @@ def meld_words() -> npt.NDArray[np.int64]:
 
 
 @inner
+def every_other(word: int) -> int:
+    """Of the ranks of two suits the first, third, ...: in fields of six bits."""
+    return word & EVEN
+
+
+@inner
+def beyond_four(even: int, odd: int) -> int:
+    """Not 0 if a rank counts five or more; its ranks every other one in each word."""
+    return ((even + THREE_EACH) | (odd + THREE_EACH)) & EIGHT_EACH
+
+
+@inner
+def read(laid_down: Words, hands: Words, i: int) -> RecordBits:
+    """A record, whatever it is; `laid_down` is `meld_words`."""
+    at = HAND_WORDS * i
+    first, second, third = hands[at], hands[at + 1], hands[at + 2]
+    even = odd = even_2 = odd_2 = sequences = facts = kongs = concealed_kongs = 0
+    # All four places, empty ones too: how many melds there are, nobody can foresee.
+    for place in range(4):
+        row = MELD_WORDS * ((third >> (8 * place)) & 255)
+        even += laid_down[row]
+        odd += laid_down[row + 1]
+        even_2 += laid_down[row + 2]
+        odd_2 += laid_down[row + 3]
+        sequences += laid_down[row + 4]
+        facts += laid_down[row + 5]
+        kongs += laid_down[row + 6]
+        concealed_kongs += laid_down[row + 7]
+    # Dragons added to a whirlwind: the first and the third, and the second.
+    even_2 += ((third >> 32) & 3) << 44 | ((third >> 36) & 3) << 50
+    odd_2 += ((third >> 34) & 3) << 44
+    return RecordBits(
+        first,
+        second,
+        third,
+        hands[at + 3],
+        even,
+        odd,
+        even_2,
+        odd_2,
+        count_bits(first & FIELDS) + count_bits(second & FIELDS),
+        count_bits((first >> 1) & FIELDS) + count_bits((second >> 1) & FIELDS),
+        count_bits((first >> 2) & FIELDS) + count_bits((second >> 2) & FIELDS),
+        sequences,
+        facts,
+        kongs,
+        concealed_kongs,
+    )
+
+
+@inner
 def octal(table: Words, word: int, lowest: int) -> int:
     """Of three ranks, from bit `lowest`: see `tables.octal_words`."""
     return table[OCTAL + ((word >> lowest) & 511)]
 
 
 @inner
-def key_of(a: int, b: int, c: int) -> int:
-    """A suit's key, from the words of its ranks three by three."""
-    return (a & 127) + 125 * (b & 127) + 15625 * (c & 127)
+def key_in(table: Words, word: int, lowest: int) -> int:
+    """The key of the suit that begins at bit `lowest`; of nine ranks, above which nothing is."""
+    return (
+        table[FIRST_THREE + ((word >> lowest) & 511)]
+        + table[MIDDLE_THREE + ((word >> (lowest + 9)) & 511)]
+        + table[LAST_THREE + ((word >> (lowest + 18)) & 511)]
+    )
 
 
 @inner
 def masks_of(a: int, b: int, c: int) -> int:
     """A suit's counts as three masks of nine ranks: ones, twos, fours."""
-    return (a >> 7) | (b >> 7) << 3 | (c >> 7) << 6
+    return a | b << 3 | c << 6
 
 
 @inner
-def record(table: Words, laid_down: Words, hands: Words, i: int, shapes: int) -> HandBits:
-    """The hand of a record that is in order; `laid_down` is `meld_words`."""
-    at = HAND_WORDS * i
-    first, second, third = hands[at], hands[at + 1], hands[at + 2]
-    m, p, s, z = first & SUIT_BITS, first >> 32, second & SUIT_BITS, second >> 32
-    row_m = key_of(octal(table, m, 0), octal(table, m, 9), octal(table, m, 18))
-    row_p = key_of(octal(table, p, 0), octal(table, p, 9), octal(table, p, 18))
-    row_s = key_of(octal(table, s, 0), octal(table, s, 9), octal(table, s, 18))
-    row_z = key_of(octal(table, z, 0), octal(table, z, 9), octal(table, z, 18))
+def record(table: Words, bits: RecordBits, shapes: int) -> HandBits:
+    """The hand of a record that is in order."""
+    first, second = bits.first, bits.second
+    row_m, row_p = key_in(table, first, 0), key_in(table, first, 32)
+    row_s, row_z = key_in(table, second, 0), key_in(table, second, 32)
     row_z += RUN_HONOURS if shapes & DRAGON_RUN else PLAIN_HONOURS
 
-    # All four places, empty ones too: how many melds there are, nobody can foresee.
-    laid = laid_z = sequences = facts = kongs = concealed_kongs = 0
-    for place in range(4):
-        row = MELD_WORDS * ((third >> (8 * place)) & 255)
-        first += laid_down[row]
-        second += laid_down[row + 1]
-        laid += laid_down[row + 2]
-        laid_z += laid_down[row + 3]
-        sequences += laid_down[row + 4]
-        facts += laid_down[row + 5]
-        kongs += laid_down[row + 6]
-        concealed_kongs += laid_down[row + 7]
-    if shapes & DRAGON_RUN:
-        added = (third >> 32) & 63
-        second += added_dragons(added)
-        laid_z += (added & 3) * 5**4 + ((added >> 2) & 3) * 5**5 + (added >> 4) * 5**6
-    else:
-        laid_z = 0
-
     # What is held, concealed or not.
+    laid, laid_2 = bits.even + (bits.odd << 3), bits.even_2 + (bits.odd_2 << 3)
+    first += laid
+    second += laid_2
     m, p, s, z = first & SUIT_BITS, first >> 32, second & SUIT_BITS, second >> 32
     in_m = masks_of(octal(table, m, 0), octal(table, m, 9), octal(table, m, 18))
     in_p = masks_of(octal(table, p, 0), octal(table, p, 9), octal(table, p, 18))
@@ -153,40 +225,35 @@ def record(table: Words, laid_down: Words, hands: Words, i: int, shapes: int) ->
     twos = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
     in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
     fours = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
+    facts = bits.facts
     return HandBits(
         row_m,
         row_p,
         row_s,
         row_z,
         laid,
-        laid_z,
+        laid_2,
         ones,
         twos,
         fours,
-        sequences,
+        bits.sequences,
         (facts >> RUNS) & 7,
         facts & KINDS,
-        kongs,
-        concealed_kongs,
+        bits.kongs,
+        bits.concealed_kongs,
         (facts >> MELDS) & 7,
         (facts >> OPEN) & 7,
-        ((third >> 40) & 255) - 1,
-        1 - ((third >> 48) & 1),
-        hands[at + 3] & WORD_BITS,
+        ((bits.third >> 40) & 255) - 1,
+        1 - ((bits.third >> 48) & 1),
+        bits.fourth & WORD_BITS,
         0,
     )
 
 
 @inner
-def added_dragons(added: int) -> int:
-    """What the dragons added to a whirlwind kong count, in the word of the honours."""
-    return (added & 3) << 44 | ((added >> 2) & 3) << 47 | ((added >> 4) & 3) << 50
-
-
-@inner
-def moment_in(hands: Words, i: int) -> int:
+def moment_in(bits: RecordBits) -> int:
     """The flags of the moment."""
-    return (hands[HAND_WORDS * i + 2] >> 48) & 255
+    return (bits.third >> 48) & 255
 
 
 @inner
@@ -196,53 +263,25 @@ def is_open(hand: HandBits) -> int:
 
 
 @inner
-def tiles_in(word: int) -> int:
-    """How many tiles the words of two suits count."""
-    twos, fours = word >> 1, word >> 2
-    return (
-        count_bits(word & FIELDS) + 2 * count_bits(twos & FIELDS) + 4 * count_bits(fours & FIELDS)
-    )
-
-
-@inner
-def beyond_four(word: int) -> int:
-    """Which ranks the words of two suits count five times or more: a bit in each field."""
-    return (word >> 2) & (word | word >> 1) & FIELDS
-
-
-@inner
 def held_in(word: int) -> int:
     """Which ranks the words of two suits have any of: a bit in each field."""
     return (word | word >> 1 | word >> 2) & FIELDS
 
 
 @inner
-def status_of(laid_down: Words, hands: Words, i: int, limits: Words) -> int:
+def status_of(bits: RecordBits, limits: Words) -> int:
     """13 or 14 for a hand in order, else less than 0: `INVALID_RECORD` and so on, negated.
 
     `limits` are the greatest value of each option, what each moment asks for, which ranks are
     played, a bit in each field of two suits and of the two others, and how many whirlwinds may be.
     """
-    at = HAND_WORDS * i
-    first, second, third, last = hands[at], hands[at + 1], hands[at + 2], hands[at + 3]
+    first, second, third, last = bits.first, bits.second, bits.third, bits.fourth
+    facts = bits.facts
     if (third >> 56) & 255 != 0 or (last >> 32) & WORD_BITS != 0:
         return -INVALID_RECORD
 
-    # The tiles of the melds are added to the concealed ones, suits by two, and a fifth is noted.
-    more_first, more_second, facts, over = first, second, 0, 0
-    for place in range(4):
-        row = MELD_WORDS * ((third >> (8 * place)) & 255)
-        one, two = laid_down[row], laid_down[row + 1]
-        # Four and four would carry into the next rank's field.
-        over |= (one >> 2) & held_in(more_first) | (two >> 2) & held_in(more_second)
-        more_first += one
-        more_second += two
-        over |= beyond_four(more_first) | beyond_four(more_second)
-        facts += laid_down[row + 5]
     melds, runs = (facts >> MELDS) & 7, (facts >> RUNS) & 7
     added = (third >> 32) & 255
-    more_second += added_dragons(added)  # seven of one at the most
-    over |= beyond_four(more_second)
     is_gap = (third & WORD_BITS) >> (8 * melds) != 0
     if facts >> UNKNOWN != 0 or is_gap or runs > limits[PLAYED + 2]:
         return -INVALID_MELD
@@ -251,14 +290,18 @@ def status_of(laid_down: Words, hands: Words, i: int, limits: Words) -> int:
 
     if first & ~(SUIT_BITS | SUIT_BITS << 32) or second & ~(SUIT_BITS | HONOUR_BITS << 32):
         return -TILE_NOT_PLAYED
-    if beyond_four(first) | beyond_four(second):
+    even, odd = every_other(first) + bits.even, every_other(first >> 3) + bits.odd
+    even_2, odd_2 = every_other(second) + bits.even_2, every_other(second >> 3) + bits.odd_2
+    if beyond_four(even, odd) | beyond_four(even_2, odd_2):
         return -FIFTH_COPY
-    size = tiles_in(first) + tiles_in(second) + 3 * melds
+    size = bits.lone + 2 * bits.pairs + 4 * bits.fours + 3 * melds
     if size != THIRTEEN and size != FOURTEEN:
         return -WRONG_TILE_COUNT
-    if over:
-        return -FIFTH_COPY
-    if held_in(more_first) & ~limits[PLAYED] or held_in(more_second) & ~limits[PLAYED + 1]:
+    # No rank counts more than four: the fields are those of a record again.
+    if (
+        held_in(even | odd << 3) & ~limits[PLAYED]
+        | held_in(even_2 | odd_2 << 3) & ~limits[PLAYED + 1]
+    ):
         return -TILE_NOT_PLAYED
 
     # The winning tile, the options, the moment.
@@ -290,11 +333,11 @@ def status_of(laid_down: Words, hands: Words, i: int, limits: Words) -> int:
 
 
 @inner
-def opened(laid_down: Words, hands: Words, i: int, limits: Words, sizes: Out, out: Out) -> int:
-    """`status_of` a record, kept in `sizes`, which is 0 before; and its result begun."""
+def opened(bits: RecordBits, i: int, limits: Words, sizes: Out, out: Out) -> int:
+    """`status_of` record `i`, kept in `sizes`, which is 0 before; and its result begun."""
     size = sizes[i]
     if size == 0:
-        size = status_of(laid_down, hands, i, limits)
+        size = status_of(bits, limits)
         sizes[i] = size
         at = RESULT_WORDS * i
         out[at] = NOTHING_ASKED if size > 0 else -size
@@ -309,4 +352,4 @@ def opened(laid_down: Words, hands: Words, i: int, limits: Words, sizes: Out, ou
 def check_many(laid_down: Words, hands: Words, limits: Words, sizes: Out, out: Out) -> None:
     """`opened` of each record, for those that rely on it."""
     for i in range(len(sizes)):
-        opened(laid_down, hands, i, limits, sizes, out)
+        opened(read(laid_down, hands, i), i, limits, sizes, out)

@@ -4,24 +4,28 @@ All of them are one flat array of 32-bit integers, so that one argument carries 
 
 ==========  ==========================================================================
 `HEADER`    where the other parts begin, and small lists
-`OCTAL`     a word for each count of three ranks (see `octal_words`)
-`ROWS`      two words for each key of a suit (see `waits_word` below); first the 5**9
-            keys of a numbered suit, then the 5**7 of the honours, then those
-            of the honours where dragon runs are sets
+`OCTAL`     words for each count of three ranks (see `octal_words`): their bits, and
+            their share of a key where they are the first three, the next, the last
+`ROWS`      a word for each key of a suit (see below); first the 5**9 keys of a
+            numbered suit, then the 5**7 of the honours, then those of the
+            honours where dragon runs are sets
+`CLASSES`   for each of these rows the class of the suit's distances, four to a word:
+            in a hand with whatever melds, none of them in this suit
+`WANTED`    a word for each key of a numbered suit: see `distances.wanted`
 `SPLITS`    two words for each reading of a complete suit
 `WALKS`     the shanten walks of suits that have melds, 15 words a state
-`MERGE`     the class of two suits together, by the classes of either
-`FINAL`     the hand's distance, by the classes of two and two suits
+`MERGE`     the class of two suits together, by the classes of either, two to a word
+`FINAL`     for each number of melds the hand's distance, by the classes of two and two
+            suits, eight to a word
 ==========  ==========================================================================
 
 A *key* has a base-5 digit for each rank, the first rank's lowest: how many are concealed. A
 suit's *row* is its key, for honours `PLAIN_HONOURS` or `RUN_HONOURS` more; a tile more or less
 moves the row by a power of 5.
 
-First word of a row: bits 0-8, the ranks that would make it complete; bit 9, whether it is
-complete with a pair; bits 10-12, how many readings it has as it is (0: it is not complete); from
-bit 13, the first of them among the splits. Second word: the class of its distances, for a hand
-with whatever melds, none of them in this suit.
+A row: bits 0-8, the ranks that would make it complete; bit 9, whether it is complete with a pair;
+bits 10-12, how many readings it has as it is (0: it is not complete); from bit 13, the first of
+them among the splits.
 
 First word of a split: bits 0-8, triplets; bits 9-12, the pair's rank (from 1; 0: none). Second
 word: sequences, in seven fields of three bits; of the honours, dragon runs.
@@ -34,7 +38,7 @@ import os
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,11 +48,11 @@ from .distances import (
     SEQUENCES,
     SYMBOLS,
     SYMBOLS_FOR_LAID,
-    Bytes,
     Ints,
     Walk,
     together,
     walk,
+    wanted,
 )
 from .folders import cache_folder, digest_of
 
@@ -63,7 +67,7 @@ RUN_HONOURS = KEYS + HONOUR_KEYS
 
 # The header's parts.
 MAGIC = 0
-PARTS = 1  # where ROWS, SPLITS, WALKS, MERGE, FINAL begin, and how wide MERGE and FINAL are
+PARTS = 1  # the `Layout`
 STEP = 10  # by how much a tile of each of the 34 kinds moves its suit's row
 SYMBOL = 44  # by copies laid down, the first of a rank's symbols
 START = 50  # by number of melds, the first state of the walk,
@@ -77,24 +81,33 @@ class Layout(NamedTuple):
     """Where the parts of a table begin."""
 
     ROWS: int
+    CLASSES: int
+    WANTED: int
     SPLITS: int
     WALKS: int
     MERGE: int
     FINAL: int
     MERGE_WIDTH: int
+    """How many classes a suit has,"""
     FINAL_WIDTH: int
+    """... and two of them together."""
 
 
 OCTAL = HEADER
+FIRST_THREE = OCTAL + 512
+MIDDLE_THREE = OCTAL + 1024
+LAST_THREE = OCTAL + 1536
 # How many readings, states and classes there are is not ours to choose. Known beforehand, they
 # are constants to compiled code; `build` finds out whether it counts the same.
-LAYOUT = Layout(576, 4219326, 4269296, 4601771, 4660820, 243, 403)
-ROWS, SPLITS, WALKS, MERGE, FINAL, MERGE_WIDTH, FINAL_WIDTH = LAYOUT
+LAYOUT = Layout(2112, 2111487, 2638831, 4591956, 4641926, 4974401, 5003926, 243, 403)
+FINAL_WORDS = -(-(LAYOUT.FINAL_WIDTH**2) // 8)
+"""How many words `FINAL` has for each number of melds."""
+ROWS, CLASSES, WANTED, SPLITS, WALKS, MERGE, FINAL, MERGE_WIDTH, FINAL_WIDTH = LAYOUT
 
 
 def layout(table: Table) -> Layout:
     """The layout that the table's header tells."""
-    return Layout(*(int(word) for word in table[PARTS : PARTS + 7]))
+    return Layout(*(int(word) for word in table[PARTS : PARTS + len(LAYOUT)]))
 
 
 @cache
@@ -133,62 +146,62 @@ def build() -> Table:
     everything = np.concatenate([each.vectors[..., 0] for each in walks])
     vectors, numbered = np.unique(everything, axis=0, return_inverse=True)
     classes = np.split(numbered, np.cumsum([len(each.vectors) for each in walks])[:-1])
-    numbers[:, 1] = classes[0][last_states(plain)]
-    honours[:, 1] = classes[1][last_states(lone)]
-    run_honours[:, 1] = classes[2][last_states(running)]
+    of_rows = [classes[i][last_states(way)] for i, way in enumerate(walks[:3])]
 
     width = len(vectors)
     pairs = together(np.repeat(vectors, width, axis=0), np.tile(vectors, (width, 1, 1)))
     pair_vectors, merge = np.unique(pairs, axis=0, return_inverse=True)
     pair_width = len(pair_vectors)
-    final = _packed_distances(
-        together(
-            np.repeat(pair_vectors, pair_width, axis=0),
-            np.tile(pair_vectors, (pair_width, 1, 1)),
-        )
+    final = together(
+        np.repeat(pair_vectors, pair_width, axis=0),
+        np.tile(pair_vectors, (pair_width, 1, 1)),
     )
     # A hand has no melds to walk over where the plain rows do.
     walk_words, starts = walk_words_of(melded, classes[3:])
 
     parts = [
         octal_words(),
-        np.concatenate([numbers, honours, run_honours]).ravel(),
+        np.concatenate([numbers, honours, run_honours]),
+        _packed(np.concatenate(of_rows), 8),
+        wanted(),
         np.concatenate([number_splits, honour_splits, run_splits]).ravel(),
         walk_words,
-        merge.ravel(),
-        final,
+        _packed(merge.ravel(), 16),
+        *(_packed(final[:, 4 - melds, 1], 4) for melds in range(5)),
     ]
-    begins = np.cumsum([HEADER, *(len(part) for part in parts)])
+    begins = np.cumsum([HEADER, *(len(part) for part in parts[:8])])
     header = np.zeros(HEADER, np.int64)
     header[MAGIC] = MAGIC_WORD
     found = Layout._make([*map(int, begins[1:-1]), width, pair_width])
     if found != LAYOUT:
         raise ValueError(f"the tables are laid out otherwise than compiled code has it: {found}")
-    header[PARTS : PARTS + 7] = found
+    header[PARTS : PARTS + len(found)] = found
     header[STEP : STEP + 34] = [5 ** (kind % 9) for kind in range(34)]
     header[SYMBOL : SYMBOL + 5] = SYMBOLS_FOR_LAID
     header[START : START + 5] = [0, *starts[:4]]
     header[RUN_START : RUN_START + 5] = [0, *starts[4:]]
-    table = np.concatenate([header, *parts]).astype(np.int32)
+    table = np.concatenate([header, *parts]).astype(np.uint32).view(np.int32)
     table.flags.writeable = False
     return table
 
 
 def octal_words() -> Ints:
-    """A word for each count of three ranks, three bits each; counts above four are nobody's.
+    """Words for each count of three ranks, three bits each; counts above four are nobody's.
 
-    Bits 0-6, the three as a key; bits 7-9, 16-18, 25-27, the same as masks of the ranks that have
-    the bit of value 1, of value 2, of value 4.
+    512 words of masks: bits 0-2, the ranks that have the bit of value 1; bits 9-11, that of value
+    2; bits 18-20, that of value 4. Then three times 512: the three ranks as a key's first, its
+    middle and its last digits.
     """
     counts = np.arange(512)[:, None] >> np.array([0, 3, 6]) & 7
-    words: Ints = counts @ np.array([1, 5, 25]) & 127
-    for value in range(3):
-        words |= ((counts >> value & 1) @ np.array([1, 2, 4])) << (7 + 9 * value)
-    return words
+    masks: Ints = sum(
+        ((counts >> value & 1) @ np.array([1, 2, 4])) << (9 * value) for value in range(3)
+    )
+    keys = np.where(counts.max(axis=1) > 4, 0, counts @ np.array([1, 5, 25]))
+    return np.concatenate([masks, keys, 125 * keys, 15625 * keys])
 
 
 def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
-    """Rows of all keys of a suit, their class left open, and the splits they point to.
+    """Rows of all keys of a suit, and the splits they point to.
 
     `runs`: where three different ranks in a row begin a set.
     """
@@ -212,14 +225,23 @@ def _rows(ranks: int, runs: range, *, first_split: int) -> tuple[Ints, Ints]:
     order = np.argsort(keys, kind="stable")
     keys, splits, pair_ranks = keys[order], splits[order], pair_ranks[order]
 
-    rows = np.zeros((5**ranks, 2), np.int64)
+    rows = np.zeros(5**ranks, np.int64)
     complete, first, readings = np.unique(keys, return_index=True, return_counts=True)
     with_pair = (pair_ranks[first] > 0).astype(np.int64)
-    rows[complete, 0] = with_pair << 9 | readings << 10 | (first + first_split) << 13
+    rows[complete] = with_pair << 9 | readings << 10 | (first + first_split) << 13
     for rank in range(ranks):
         has = complete[complete // steps[rank] % 5 > 0]
-        rows[has - steps[rank], 0] |= 1 << rank
+        rows[has - steps[rank]] |= 1 << rank
     return rows, splits
+
+
+def _packed(numbers: npt.NDArray[Any], bits: int) -> Ints:
+    """Numbers of so many bits, as many to a word as it has room for; the first one lowest."""
+    each = 32 // bits
+    padded = np.zeros((-(-len(numbers) // each), each), np.int64)
+    padded.ravel()[: len(numbers)] = numbers
+    words: Ints = (padded << bits * np.arange(each)).sum(axis=1)
+    return words
 
 
 def last_states(way: Walk) -> Ints:
@@ -246,20 +268,12 @@ def walk_words_of(walks: list[Walk], classes: list[Ints]) -> tuple[Ints, list[in
     return np.concatenate(words), starts
 
 
-def _packed_distances(vectors: Bytes) -> Ints:
-    """The distances with a pair, four bits for each number of sets."""
-    return sum(
-        (vectors[:, sets, 1].astype(np.int64) << (4 * sets) for sets in range(5)),
-        start=np.zeros(len(vectors), np.int64),
-    )
-
-
 def _read(file: Path) -> Table | None:
     table = read_words(file)
     if table is None:
         return None
     places = layout(table)
-    return table if places == LAYOUT and len(table) == FINAL + FINAL_WIDTH**2 else None
+    return table if places == LAYOUT and len(table) == FINAL + 5 * FINAL_WORDS else None
 
 
 def read_words(file: Path) -> Table | None:

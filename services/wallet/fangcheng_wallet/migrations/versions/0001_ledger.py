@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from alembic import op
-
-from fangcheng_wallet.migrations import statements
+from fangcheng_kit.migrations import run
 
 revision = "0001"
 down_revision = None
@@ -12,6 +10,4 @@ down_revision = None
 
 def upgrade() -> None:
     """Make the tables."""
-    connection = op.get_bind()
-    for statement in statements(connection.dialect.name, "0001_ledger"):
-        connection.exec_driver_sql(statement)
+    run(__file__)

