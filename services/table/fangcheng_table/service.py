@@ -25,6 +25,7 @@ from .clocks import Patience
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
 from .ids import VOTE, table_question_id
+from .journals import open_journal
 from .live import LiveTable, Surroundings
 from .lobby import Lobby
 from .many import ManySeats
@@ -34,8 +35,7 @@ from .records import News, Records
 from .service_operators import OPERATIONS, OperationsServicer
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
-from .sqlite import Commit, SqliteJournal
-from .store import Filter, JournalError
+from .store import Commit, Filter, JournalError
 from .tables import Tables
 
 SERVICE = "fangcheng.table.v1.TableService"
@@ -221,7 +221,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         metrics.commit_appends.observe(commit.appends)
 
     try:
-        journal = SqliteJournal(settings.database, measure)
+        journal = await open_journal(settings.database, measure)
     except (JournalError, OSError) as error:
         raise StartFailed(f"cannot open the journal: {error}") from error
     try:
