@@ -62,6 +62,7 @@ format: setup ## Format the code and mend what the linter can
 
 bench: setup .venv-bench/ready ## Measure, print the ratios to the references, and write docs/performance.md
 	.venv-bench/bin/python benchmarks/kernels.py
+	.venv-bench/bin/python benchmarks/hands.py
 	$(BIN)/python benchmarks/rules.py
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/wallet.py

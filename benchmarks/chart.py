@@ -34,18 +34,19 @@ Bar = tuple[str, float, float | None]
 
 def bars(title: str, rows: Sequence[Bar]) -> str:
     """Ratios as bars on a logarithmic scale, a mark where each is promised to reach."""
-    most = max(ratio for _, ratio, _ in rows)
-    ticks = [10**power for power in range(math.ceil(math.log10(most)) + 1)]
-    span = math.log10(ticks[-1]) or 1.0
+    shown = [ratio for _, ratio, _ in rows] + [goal for _, _, goal in rows if goal is not None]
+    first = min(math.floor(math.log10(min(shown))), 0)
+    last = max(math.ceil(math.log10(max(shown))), first + 1)
+    ticks = [10**power for power in range(first, last + 1)]
 
     def x(ratio: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * max(math.log10(ratio), 0.0) / span
+        return LEFT + (WIDTH - LEFT - RIGHT) * (math.log10(ratio) - first) / (last - first)
 
     height = HEAD + len(rows) * (BAR + GAP) + 30
     parts = [_text(16, 26, title, "title")]
     for tick in ticks:
         parts.append(_line(x(tick), HEAD - 6, x(tick), height - 26, "grid"))
-        parts.append(_text(x(tick), height - 8, f"{tick:,} ×", "faint", "middle"))
+        parts.append(_text(x(tick), height - 8, f"{tick:,g} ×", "faint", "middle"))
     for number, (name, ratio, goal) in enumerate(rows):
         y = HEAD + number * (BAR + GAP)
         parts.append(_text(LEFT - 10, y + BAR - 5, name, "", "end"))

@@ -12,16 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
-import re
 import secrets
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +26,7 @@ import grpc.aio
 import numpy as np
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from measure import ROUNDS, Line, Lines, cores, median_rate, pin
+from processes import Service, ready, start, stop, told_by
 
 from fangcheng.evaluation.v1 import evaluation_pb2 as pb
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
@@ -53,7 +49,6 @@ AHEAD = 3
 """Messages of a stream that are sent and not answered; `fangcheng_client.hands` has as many."""
 START_SECONDS = 600.0
 SEED = 20_240_601
-CPU = re.compile(r"^process_cpu_seconds_total (\S+)$", re.MULTILINE)
 
 
 def winning_shapes() -> packed.Records:
@@ -79,27 +74,12 @@ def winning_shapes() -> packed.Records:
     return records
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluator:
-    """A process of the service."""
-
-    process: asyncio.subprocess.Process
-    address: str
-    metrics: str
-
-    def cpu_seconds(self) -> float:
-        """CPU time that it has used."""
-        with urllib.request.urlopen(f"http://{self.metrics}/metrics") as answer:
-            found = CPU.search(str(answer.read(), "utf-8"))
-        return float(found[1]) if found else 0.0
-
-
 @contextlib.asynccontextmanager
-async def evaluators(count: int, key: str) -> AsyncIterator[list[Evaluator]]:
+async def evaluators(count: int, key: str) -> AsyncIterator[list[Service]]:
     """Processes of the service, warm; they end with the block."""
     async with contextlib.AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        starting = [start(folder / f"{number}.json", key) for number in range(count)]
+        starting = [start("evaluation", folder / f"{number}.json", key) for number in range(count)]
         processes = await asyncio.gather(*starting)
         for process in processes:
             stack.push_async_callback(stop, process)
@@ -111,23 +91,8 @@ async def evaluators(count: int, key: str) -> AsyncIterator[list[Evaluator]]:
         yield found
 
 
-async def start(port_file: Path, key: str) -> asyncio.subprocess.Process:
-    """Start a process of the service."""
-    own = {
-        "FANGCHENG_DEV_KEY": key,
-        "FANGCHENG_EVALUATION_PORT_FILE": str(port_file),
-        "FANGCHENG_EVALUATION_DRAIN_SECONDS": "0",
-        "FANGCHENG_LOG_LEVEL": "error",
-    }
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "fangcheng_evaluation"),
-        env={**os.environ, **own},
-        stdout=subprocess.DEVNULL,
-    )
-
-
 @contextlib.asynccontextmanager
-async def nothing_but_transport() -> AsyncIterator[Evaluator]:
+async def nothing_but_transport() -> AsyncIterator[Service]:
     """A process that answers the packed calls without evaluating; it ends with the block."""
     with tempfile.TemporaryDirectory() as folder:
         port_file = Path(folder) / "port.json"
@@ -136,40 +101,9 @@ async def nothing_but_transport() -> AsyncIterator[Evaluator]:
         )
         try:
             told = await told_by(process, port_file)
-            yield Evaluator(process, told["listen"], told["metrics"])
+            yield Service(process, told["listen"], told["metrics"])
         finally:
             await stop(process)
-
-
-async def stop(process: asyncio.subprocess.Process) -> None:
-    """End it."""
-    process.terminate()
-    await process.wait()
-
-
-async def ready(process: asyncio.subprocess.Process, port_file: Path) -> Evaluator:
-    """Wait until it serves."""
-    told = await told_by(process, port_file)
-    async with grpc.aio.insecure_channel(told["listen"]) as channel:
-        health: Any = health_pb2_grpc.HealthStub(channel)  # whose calls have no types
-        async for answer in health.Watch(health_pb2.HealthCheckRequest()):
-            if answer.status == health_pb2.HealthCheckResponse.SERVING:
-                break
-    return Evaluator(process, told["listen"], told["metrics"])
-
-
-async def told_by(process: asyncio.subprocess.Process, port_file: Path) -> dict[str, str]:
-    """The addresses of a process, once it has told them."""
-    while (told := read(port_file)) is None:
-        if process.returncode is not None:
-            raise SystemExit(f"the process ended with {process.returncode}")
-        await asyncio.sleep(0.05)
-    return told
-
-
-def read(port_file: Path) -> dict[str, str] | None:
-    """The addresses that a process told, if it has."""
-    return json.loads(port_file.read_text("utf-8")) if port_file.exists() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +116,7 @@ class Measured:
 
 
 async def measured(
-    running: Sequence[Evaluator], callers: int, call: Callable[[], Awaitable[int]]
+    running: Sequence[Service], callers: int, call: Callable[[], Awaitable[int]]
 ) -> Measured:
     """Have callers call for a second, five times; `call` tells how many it has done."""
     rates, costs = [], []

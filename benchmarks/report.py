@@ -19,6 +19,7 @@ from measure import RESULTS, Line
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = "performance.md"
 KERNELS_CHART = "performance-kernels.svg"
+HANDS_CHART = "performance-hands.svg"
 BULK_CHART = "performance-bulk.svg"
 WALLET_CHART = "performance-wallet.svg"
 
@@ -41,6 +42,18 @@ other rules: where the rules coincide the benchmark compares every answer with o
 the first that differs.
 
 ![How many times the peers' speed]({KERNELS_CHART})
+""",
+    "hands": f"""\
+## Whole hands in one process
+
+A hand from the deal to what is paid, between four random players: any action that is offered, and
+ours win where they can, which such players seldom do; so nearly all hands last until the wall is
+drawn. RiichiEnv is asked through its Python interface, as ours are, and plays its own rules in
+Rust. Ours are plain Python around the kernels, the state machine that a table plays with, and every
+event of a hand is there at its end; so RiichiEnv keeps its log, which it can leave as well. Counted
+in CPU time. *Simple bots* look for the shortest way to a win in every turn.
+
+![Times RiichiEnv's hands a second]({HANDS_CHART})
 """,
     "evaluation": f"""\
 ## Through the service
@@ -123,6 +136,12 @@ def kernels_chart(result: Result) -> str:
     return chart.bars("Times the peer's speed, one core", rows)
 
 
+def hands_chart(result: Result) -> str:
+    """How many times RiichiEnv, by rule set."""
+    rows = [(line.what, ratio, line.goal) for line, ratio in result.referenced]
+    return chart.bars("Times RiichiEnv's hands a second, random players", rows)
+
+
 def bulk_chart(result: Result) -> str:
     """By size of message."""
     points: dict[str, list[tuple[int, float]]] = {}
@@ -151,6 +170,7 @@ def wallet_chart(result: Result) -> str:
 
 CHARTS = {
     "kernels": (KERNELS_CHART, kernels_chart),
+    "hands": (HANDS_CHART, hands_chart),
     "evaluation": (BULK_CHART, bulk_chart),
     "wallet": (WALLET_CHART, wallet_chart),
 }

@@ -16,14 +16,15 @@ from typing import TypeVar
 
 import xiangting
 
+from fangcheng_evaluation.core import warm_up
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels import speed
 from fangcheng_rules.kernels.bound import bind
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS
-from fangcheng_rules.scoring import FinishedHand, Win, score
-from fangcheng_rules.simulate import RandomPlayer, SimplePlayer, play_hands
+from fangcheng_rules.scoring import Win, score
+from fangcheng_rules.simulate import SimplePlayer, play_hands
 
 HANDS = 20_000
 WHOLE_HANDS = 200
@@ -84,7 +85,6 @@ def counts(hands: list[tuple[int, ...]]) -> list[list[int]]:
 def measure(rules: RuleSet) -> None:
     """One rule set, each line beside what the reference does on the same hands."""
     kernels = bind(rules.hot)
-    kernels.warm_up()
     options = rules.complete({})
     bits = rules.hot.pack_options(options)
     any14, ready = random_hands(14), ready_hands()
@@ -105,21 +105,16 @@ def measure(rules: RuleSet) -> None:
             f"analyze with progress, random {size} tiles",
             rate(lambda hand: analyze(rules, options, hand, progress=True), hands),
         )
-    wins: list[FinishedHand] = []
-    started = time.perf_counter()
-    for play, _ in play_hands(rules, [SimplePlayer()] * 4, hands=WHOLE_HANDS, seed=SEED):
-        if isinstance(play.end, Win):
-            wins.append(play.finished)
-    show("whole hands, players that mean to win", WHOLE_HANDS / (time.perf_counter() - started))
-    players = [RandomPlayer(random.Random(seat)) for seat in range(4)]
-    started = time.perf_counter()
-    for _ in play_hands(rules, players, hands=WHOLE_HANDS, seed=SEED):
-        pass
-    show("whole hands, random players", WHOLE_HANDS / (time.perf_counter() - started))
+    wins = [
+        play.finished
+        for play, _ in play_hands(rules, [SimplePlayer()] * 4, hands=WHOLE_HANDS, seed=SEED)
+        if isinstance(play.end, Win)
+    ]
     show("score, all payments of a won hand", rate(lambda won: score(rules, options, won), wins))
 
 
 if __name__ == "__main__":
+    warm_up()
     print(f"The rules, {'compiled' if speed.COMPILED else 'interpreted'}, one core")
     for each in RULE_SETS:
         print(each.id)

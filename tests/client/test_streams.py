@@ -61,7 +61,7 @@ class Table:
     async def _other(self, request: Any, context: Any) -> Any:
         raise AssertionError("not called here")
 
-    CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = _other
+    CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = Say = WatchTables = _other
 
 
 AWAY = errors.Unavailable("DRAINING", "Elsewhere.")

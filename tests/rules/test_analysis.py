@@ -18,8 +18,10 @@ from fangcheng_rules.analysis import (
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.notation import hand_to_mpsz, parse_hand, parse_tiles
+from fangcheng_rules.ruleset import RuleSet
+from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_rules.rulesets.baishan_kele import RULE_SET as KELE
-from fangcheng_rules.tiles import from_name, name
+from fangcheng_rules.tiles import DRAGONS, from_name, name
 from tests.rules.random_hands import random_hand
 
 OPTIONS = KELE.complete()
@@ -220,3 +222,45 @@ def test_an_analysis_without_progress_differs_in_nothing_else(size: int) -> None
     assert [c.waits for c in full.discards] == [c.waits for c in less.discards]
     assert less.shanten is None
     assert less.useful == ()
+
+
+@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+def test_a_win_and_a_kong_are_never_overlooked(rules: RuleSet) -> None:
+    """One look tells whether there is any, before they are looked for."""
+    rng = random.Random(13)
+    options = rules.complete()
+    wins = kongs = 0
+    for hand in [in_play(rng, rules) for _ in range(1_500)]:
+        found = analyze(rules, options, hand)
+        expected = winning_readings(rules, options, hand.concealed, hand.melds)
+        assert found.readings == tuple(reading for reading, _ in expected), hand_to_mpsz(hand)
+        laid = [meld.kind is MeldKind.WHIRLWIND for meld in hand.melds]
+        takes = {
+            tile
+            for tile in hand.concealed
+            if hand.concealed.count(tile) == 4
+            or any(meld.takes(tile) for meld in hand.melds)
+            or (rules.whirlwind and not any(laid) and tile == DRAGONS[0] and holds_dragons(hand))
+        }
+        assert {kong.tile for kong in found.kongs} == takes, hand_to_mpsz(hand)
+        wins += found.wins
+        kongs += bool(takes)
+    assert wins > 50
+    assert kongs > 50
+
+
+def in_play(rng: random.Random, rules: RuleSet) -> Hand:
+    """A hand of fourteen with tiles of the rule set only; now and then with a whirlwind."""
+    while True:
+        hand = random_hand(rng, 14)
+        if rules.whirlwind and len(hand.melds) < 4 and holds_dragons(hand) and rng.random() < 0.5:
+            rest = list(hand.concealed)
+            for dragon in DRAGONS:
+                rest.remove(dragon)
+            hand = Hand(tuple(rest), (*hand.melds, Meld(MeldKind.WHIRLWIND, tuple(DRAGONS))))
+        if rules.kinds.issuperset(hand.concealed):
+            return hand
+
+
+def holds_dragons(hand: Hand) -> bool:
+    return {*DRAGONS} <= {*hand.concealed}

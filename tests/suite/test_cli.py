@@ -72,6 +72,7 @@ def test_the_promised_commands_are_there() -> None:
         "rules",
         "tables",
         "watch",
+        "ledger archive",
         "ledger audit",
         "ledger backup",
         "ledger export",

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
 import pytest
+from rich.console import Console
 
+from fangcheng_suite.archiving import archive_month
+from fangcheng_suite.errors import SuiteError
 from fangcheng_wallet.archive import ArchiveFailed, archive
 from fangcheng_wallet.errors import TimeArchived
 from fangcheng_wallet.keeper import tend
@@ -106,6 +111,41 @@ async def test_what_was_archived_is_told_of_no_more(years: Years, tmp_path: Path
     assert [(one.player_id, one.score) for one in shown.places] == [("amy", 5), ("cao", -5)]
     statement = (await entries(store, "amy", 10, "silver")).entries
     assert [one.reference for one in statement] == ["t/3", "t/2"]
+    # A statement that ends where the archive begins says so; one that asks for less does not.
+    assert (await entries(store, "amy", 10)).archived_us == FEBRUARY_US
+    assert (await entries(store, "amy", 10, since_us=FEBRUARY_US)).archived_us is None
+    first = await entries(store, "amy", 1)
+    assert (first.rest is not None, first.archived_us) == (True, None)
+
+
+async def test_what_is_not_as_the_chain_has_it_is_not_archived(
+    years: Years, tmp_path: Path
+) -> None:
+    db = await asyncpg.connect(years.address)
+    tamper = (
+        "ALTER TABLE {0} DISABLE TRIGGER ALL; UPDATE {0} SET memo = '{1}' WHERE id = 7;"
+        " ALTER TABLE {0} ENABLE TRIGGER ALL"
+    )
+    await db.execute(tamper.format("postings_2026_01", "a gift"))
+    with pytest.raises(ArchiveFailed, match="entry 7 is not what the hash chain says"):
+        await archive(years.address, "2026-01", tmp_path / "january.json.gz")
+    assert not any("january" in name for name in os.listdir(tmp_path))
+    assert await db.fetchval("SELECT count(*) FROM postings_2026_01") == 14
+    await db.execute(tamper.format("postings_2026_01", ""))
+    await db.close()
+
+
+async def test_the_command_tells_what_went(years: Years, tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    file = tmp_path / "january.json.gz"
+    await archive_month(years.address, "2026-01", file, console)
+    told = console.file.getvalue()  # type: ignore[attr-defined]  # it is the one above
+    assert "14 entries of 2026-01, up to entry 14" in told
+    assert "Head of the chain after 2026-01: 6:" in told
+    with pytest.raises(SuiteError, match="is there already"):
+        await archive_month(years.address, "2026-02", file, console)
+    with pytest.raises(SuiteError, match="only a ledger in PostgreSQL"):
+        await archive_month("wallet.db", "2026-02", tmp_path / "new.json.gz", console)
 
 
 async def test_months_are_archived_in_order_and_when_they_are_over(

@@ -185,6 +185,28 @@ async def test_what_cannot_be_given_back_is_owed_and_shown(wallet: Served) -> No
     assert statement.entries[0].reference == "t/1"
 
 
+async def test_an_operator_collects_what_is_owed(wallet: Served) -> None:
+    await wallet.table.settlement.Settle(settle("t/1", pay(1, 0, 300)))
+    drained = wire.WithdrawRequest(request_id="w", player_id="amy", currency="silver", amount=1_200)
+    await wallet.operator.wallet.Withdraw(drained)
+    undo = settling.ReverseSettlementRequest(key="t/1", reason="a fault")
+    await wallet.operator.settlement.ReverseSettlement(undo)
+    request = wire.CollectReceivableRequest(
+        request_id="c", player_id="amy", currency="silver", amount=200, reason="a fault"
+    )
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await wallet.operator.wallet.CollectReceivable(request)
+    assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await wallet.table.wallet.CollectReceivable(request)
+    assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    request.write_off = True
+    answer = await wallet.operator.wallet.CollectReceivable(request)
+    assert (answer.owed, answer.available, answer.replayed) == (0, 0, False)
+    assert (await wallet.operator.wallet.CollectReceivable(request)).replayed
+    assert await balances(wallet, "amy") == {"silver": (0, 0, 0)}
+
+
 # Frozen players.
 
 

@@ -14,7 +14,16 @@ from fangcheng_kit.migrations import BadDatabase
 from fangcheng_kit.postgres import upgrade
 from fangcheng_wallet.errors import PlayerFrozen, WalletContended, WalletUnavailable
 from fangcheng_wallet.keeper import tend
-from fangcheng_wallet.ledger import LARGEST, Currency, Done, Freeze, HoldRequest, PlaceHolds
+from fangcheng_wallet.ledger import (
+    LARGEST,
+    Collect,
+    Currency,
+    Done,
+    Freeze,
+    HoldRequest,
+    PlaceHolds,
+    Reverse,
+)
 from fangcheng_wallet.migrations import LEDGER
 from fangcheng_wallet.postgres import PostgresStore, open_postgres
 from fangcheng_wallet.postgres_rows import array
@@ -170,8 +179,13 @@ async def test_a_ledger_of_the_first_revision_is_brought_up_to_date(tmp_path: Pa
     # Two wallets start at once, and one of them waits for the other.
     async with open_postgres(old) as store, open_postgres(old) as second:
         await open_four(store, 10)
+        await store.settle(settle("t/1", silver(1, 0, 10)))
+        await store.withdraw(withdraw("w", "amy", 20))
+        await store.reverse(Reverse("t/1", "cut off"))
+        # A verb that the first revision did not have.
+        await store.collect(Collect("c", "amy", "silver", "", 10, "agreed", write_off=True))
         await tend(second)
-        assert (await store.verify()).operations == 4
+        assert (await store.verify()).operations == 8
     db = await asyncpg.connect(old)
     assert await db.fetchval("SELECT version_num FROM alembic_version") == LEDGER.head
     await db.close()

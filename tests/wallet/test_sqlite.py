@@ -14,7 +14,7 @@ import pytest
 from fangcheng_kit.migrations import BadDatabase
 from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.keeper import tend
-from fangcheng_wallet.ledger import LARGEST, Currency, Done
+from fangcheng_wallet.ledger import LARGEST, Collect, Currency, Done, Reverse
 from fangcheng_wallet.migrations import LEDGER
 from fangcheng_wallet.sqlite import SqliteStore, open_sqlite
 from fangcheng_wallet.store import Commit
@@ -409,7 +409,13 @@ async def test_a_ledger_of_the_first_revision_is_brought_up_to_date(tmp_path: Pa
         assert not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'links'").fetchone()
     async with open_sqlite(path, CURRENCIES) as store:
         await open_four(store, 10)
+        await store.settle(settle("t/1", silver(1, 0, 10)))
+        await store.withdraw(withdraw("w", "amy", 20))
+        await store.reverse(Reverse("t/1", "cut off"))
+        # A verb that the first revision did not have.
+        await store.collect(Collect("c", "amy", "silver", "", 10, "agreed", write_off=True))
         await tend(store)
-        assert (await store.verify()).operations == 4
+        assert (await store.verify()).operations == 8
+        assert (await store.audit()).findings == ()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT version_num FROM alembic_version").fetchone() == (LEDGER.head,)

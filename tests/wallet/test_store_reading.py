@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from fangcheng_wallet.errors import (
+    InsufficientBalance,
     InvalidBook,
+    NotOwed,
+    RequestIdReused,
     SettlementReversed,
     UnknownCurrency,
     UnknownSettlement,
@@ -18,6 +21,8 @@ from fangcheng_wallet.errors import (
 )
 from fangcheng_wallet.ledger import (
     Balance,
+    Collect,
+    Done,
     Kind,
     LeaderboardQuery,
     PartyReversal,
@@ -79,6 +84,36 @@ async def test_what_cannot_be_given_back_is_owed(store: Store) -> None:
     assert [await has(store, player) for player in ("bo", "cao")] == [(100, 0), (100, 0)]
     kinds = {e.account.kind: e.entry.amount for e in (await store.stream(0, 100))[-4:]}
     assert kinds[Kind.RECEIVABLE] == -50
+
+
+async def test_what_is_owed_is_collected_or_written_off(store: Store) -> None:
+    await open_four(store, 100)
+    await store.settle(settle("t/1", silver(1, 0, 80), silver(2, 0, 30)))
+    await store.withdraw(withdraw("w", "amy", 150))
+    await store.reverse(Reverse("t/1", "cut off"))  # amy owes 50
+    command = Collect("c1", "amy", "silver", "", 20, "agreed", "case 8")
+    # Nothing is taken that is not there, and nothing more than is owed.
+    await refused(store.collect(command), InsufficientBalance)
+    await store.deposit(deposit("d", "amy", 60))
+    assert await refused(store.collect(replace(command, amount=51)), NotOwed) == (
+        "NOT_OWED",
+        "amount",
+    )
+    done = await store.collect(command)
+    assert (done.answer.owed, done.answer.available, done.replayed) == (30, 40, False)
+    assert await store.collect(command) == Done(done.answer, replayed=True)
+    await refused(store.collect(replace(command, write_off=True)), RequestIdReused)
+    (entry,) = (await entries(store, "amy", 1, "silver")).entries
+    assert (entry.reason, entry.amount, entry.reference, entry.memo) == (
+        *("collect", -20, "c1", "agreed"),
+    )
+    off = await store.collect(replace(command, request_id="c2", amount=30, write_off=True))
+    assert (off.answer.owed, off.answer.available) == (0, 40)
+    assert await store.balances("amy") == [Balance("silver", "", 40, 0)]
+    house, receivable = (await store.stream(0, 100))[-2:]
+    assert (house.account.kind, house.entry.amount) == (Kind.HOUSE, -30)
+    assert (receivable.account.kind, receivable.entry.balance_after) == (Kind.RECEIVABLE, 0)
+    await refused(store.collect(replace(command, request_id="c3", amount=1)), NotOwed)
 
 
 async def test_a_settlement_is_reversed_once(store: Store) -> None:

@@ -491,6 +491,26 @@ def restore(
 
 @ledger.command()
 @_told
+def archive(
+    month: Annotated[str, typer.Argument(metavar="YYYY-MM", help="A month that is over, UTC.")],
+    file: Annotated[Path, typer.Argument(help="Where to write; must not be there yet.")],
+    database: Annotated[str, typer.Option(help="Address of the wallet's PostgreSQL database.")],
+) -> None:
+    """Move the entries of a month out of the database into a file (gzipped JSON).
+
+    Balances, keys and the hash chain stay. The oldest month comes first. The wallet may run; its
+    callers wait meanwhile.
+
+    Example: `fangcheng ledger archive 2026-01 2026-01.json.gz --database postgresql://db/wallet`
+    """
+    from .archiving import archive_month
+
+    console = _console()
+    _run(lambda: archive_month(database, month, file, console))
+
+
+@ledger.command()
+@_told
 def replay(
     since: Annotated[
         datetime, typer.Option(help="Only hands settled from then on, UTC.")

@@ -11,7 +11,7 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_rules.ruleset import OptionValue
 
 from .errors import DuplicateFee
-from .events import Fee, SeatPlan, Stake, TableCreated, Timing
+from .events import Fee, SeatPlan, Stake, TableCreated, TalkRules, Timing
 from .state import Phase, TableState
 
 PHASES: dict[Phase, state_pb2.TablePhase.ValueType] = {
@@ -96,6 +96,11 @@ def timing_from_wire(timing: state_pb2.Timing, *, bots_only: bool) -> Timing:
     )
 
 
+def talk_from_wire(talk: state_pb2.TalkRules) -> TalkRules:
+    """What may be said at a table."""
+    return TalkRules(talk.off, talk.phrases_only, talk.spectators)
+
+
 def canonical(request: wire.CreateTableRequest) -> str:
     """What a caller asked for, so that equal requests are equal texts.
 
@@ -133,6 +138,9 @@ def canonical(request: wire.CreateTableRequest) -> str:
         ]
     if request.hold_only:
         body["hold_only"] = True
+    if request.HasField("talk"):
+        talk = request.talk
+        body["talk"] = [talk.off, talk.phrases_only, talk.spectators]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -169,6 +177,11 @@ def table_as_created(created: TableCreated) -> state_pb2.Table:
             for fee in created.fees
         ],
         hold_only=created.hold_only,
+        talk=state_pb2.TalkRules(
+            off=created.talk.off,
+            phrases_only=created.talk.phrases_only,
+            spectators=created.talk.spectators,
+        ),
     )
     table.created.FromMilliseconds(created.created_ms)
     return table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fangcheng_kit.errors import (
     Aborted,
     AlreadyExists,
@@ -232,6 +234,41 @@ class AttendedElsewhere(Aborted):
 
     def __init__(self) -> None:
         super().__init__("ATTENDED_ELSEWHERE", "A newer stream attends the seat.")
+
+
+class TalkOff(FailedPrecondition):
+    """The table's rules do not let it be said."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("TALK_OFF", message)
+
+
+class UnknownPhrase(InvalidArgument):
+    """No phrase of that id."""
+
+    def __init__(self, phrase: str, known: Collection[str]) -> None:
+        there_are = ", ".join(sorted(known)) or "none"
+        super().__init__(
+            "UNKNOWN_PHRASE", f"There is no phrase {phrase}; there are: {there_are}.", "phrase"
+        )
+
+
+class InvalidText(InvalidArgument):
+    """A text that may not be said."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("INVALID_TEXT", message, "text")
+
+
+class TalksTooMuch(ResourceExhausted):
+    """The seat has said much in a short time."""
+
+    def __init__(self, wait_seconds: float) -> None:
+        super().__init__(
+            "TALKS_TOO_MUCH",
+            f"The seat may say more in {wait_seconds:.1f} seconds.",
+            retry_after_seconds=wait_seconds,
+        )
 
 
 class ReaderTooSlow(ResourceExhausted):

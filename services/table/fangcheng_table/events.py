@@ -72,6 +72,16 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class TalkRules:
+    """What may be said at a table."""
+
+    off: bool = False
+    phrases_only: bool = False
+    spectators: bool = False
+    """They hear it too."""
+
+
+@dataclass(frozen=True, slots=True)
 class TableCreated:
     """The first event: all that the table follows from, the root of its secrets included."""
 
@@ -98,6 +108,7 @@ class TableCreated:
     """圈 to play: how often the deal goes once around; 0: that ends nothing."""
     starting_chips: int = 0
     """Units that each seat begins with at a table without stakes; 0: they are not limited."""
+    talk: TalkRules = TalkRules()
 
 
 @dataclass(frozen=True, slots=True)

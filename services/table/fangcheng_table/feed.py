@@ -9,9 +9,10 @@ for older ones is sent a snapshot. That is folded from the viewer's own events, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from fangcheng.table.v1 import events_pb2, state_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2
 from fangcheng_client import TableView
 from fangcheng_kit.errors import ServiceError
 
@@ -23,12 +24,22 @@ from .state import TableState
 from .store import Record
 from .views import SPECTATORS, VIEWERS, Projector
 
+MOST_TALK = 20
+"""Things said that wait for a reader at most; older ones are not heard."""
+
 
 class Reader:
     """One viewer's place in a feed."""
 
     def __init__(
-        self, feed: Feed, viewer: int, number: int, on_news: Callable[[], None], snapshot: bool
+        self,
+        feed: Feed,
+        viewer: int,
+        number: int,
+        on_news: Callable[[], None],
+        *,
+        snapshot: bool,
+        muted: Collection[int],
     ) -> None:
         """`number`: the last event that is known; raises `InvalidNumber` if there is none such."""
         if number > feed.last(viewer):
@@ -41,6 +52,18 @@ class Reader:
         # What had happened before it came does not count as its slowness.
         self._from = feed.last(viewer)
         self._ended: ServiceError | None = None
+        self._muted = muted
+        self._talk: deque[table_pb2.Talk] = deque(maxlen=MOST_TALK)
+
+    def hear(self, talk: table_pb2.Talk) -> None:
+        """Something was said; what is not read in time is not heard."""
+        if talk.seat not in self._muted:
+            self._talk.append(talk)
+            self.on_news()
+
+    def heard(self) -> table_pb2.Talk | None:
+        """The next thing that was said, None where there is none yet."""
+        return self._talk.popleft() if self._talk else None
 
     def end(self, why: ServiceError) -> None:
         """Let the reader go no further."""
@@ -214,6 +237,11 @@ class Feed:
         """Number from which on every event that follows is kept."""
         return self._seen[viewer].oldest
 
+    @property
+    def spectators(self) -> int:
+        """Readers that watch."""
+        return sum(reader.viewer == SPECTATORS for reader in self._readers)
+
     def event(self, viewer: int, number: int) -> events_pb2.TableEvent:
         """An event of a viewer that is kept, as it is to be sent now."""
         event = events_pb2.TableEvent.FromString(self._seen[viewer].body(number))
@@ -245,13 +273,20 @@ class Feed:
         return False
 
     def open(
-        self, viewer: int, number: int, on_news: Callable[[], None], *, snapshot: bool = False
+        self,
+        viewer: int,
+        number: int,
+        on_news: Callable[[], None],
+        *,
+        snapshot: bool = False,
+        muted: Collection[int] = (),
     ) -> Reader:
         """A reader that knows the events up to `number` already; `on_news`: there are more.
 
         It begins with a snapshot where that is asked for, or what follows `number` is not kept.
+        What the seats in `muted` say is not heard.
         """
-        reader = Reader(self, viewer, number, on_news, snapshot)
+        reader = Reader(self, viewer, number, on_news, snapshot=snapshot, muted=muted)
         self._readers.add(reader)
         return reader
 
@@ -259,6 +294,12 @@ class Feed:
         """End all readers."""
         for reader in self._readers:
             reader.end(why)
+
+    def say(self, talk: table_pb2.Talk, *, spectators: bool) -> None:
+        """Let all seats hear what one says, and spectators where they may."""
+        for reader in self._readers:
+            if spectators or reader.viewer != SPECTATORS:
+                reader.hear(talk)
 
     def close(self, reader: Reader) -> None:
         """Forget a reader."""

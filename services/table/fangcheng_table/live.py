@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fangcheng.rules.v1 import rules_pb2 as rules
-from fangcheng.table.v1 import state_pb2
+from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
@@ -23,7 +23,14 @@ from fangcheng_rules.actions import AnalyzeQuestion, Question
 from . import convert, convert_play
 from .clocks import Patience
 from .core import Table
-from .errors import AttendedElsewhere, JournalUnavailable, Moved, NotSeated, StaleDecision
+from .errors import (
+    AttendedElsewhere,
+    JournalUnavailable,
+    Moved,
+    NotSeated,
+    StaleDecision,
+    TableIsClosed,
+)
 from .evaluator import Evaluator
 from .events import Event, HoldsReleased, TableClosed
 from .feed import Feed, Reader
@@ -33,6 +40,7 @@ from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
 from .store import Journal, JournalError, Record, Superseded
+from .talk import Talk
 from .views import SPECTATORS
 
 T = TypeVar("T")
@@ -59,6 +67,8 @@ class Surroundings:
     """Told when a hand was finished, and can be found in the journal."""
     stopping: asyncio.Event
     """The service is being stopped."""
+    phrases: Collection[str] = ()
+    """Ids of the phrases that seats may say."""
 
 
 @dataclass(slots=True)
@@ -105,6 +115,7 @@ class LiveTable:
         self._hands = FinishedHands()
         self._around = around
         self._table = Table.replay((record.event for record in records), around.patience)
+        self._talk = Talk(self._table.state.created.talk, around.phrases)
         self._choice = _choice(self._table.state)
         self._sequence = 0
         self._time_ms = 0
@@ -178,9 +189,10 @@ class LiveTable:
         on_news: Callable[[], None],
         *,
         snapshot: bool = False,
+        muted: Collection[int] = (),
     ) -> Reader:
         """Follow a seat's events; an older reader of the seat is ended."""
-        reader = self.feed.open(seat, number, on_news, snapshot=snapshot)
+        reader = self.feed.open(seat, number, on_news, snapshot=snapshot, muted=muted)
         older = self._attending.get(seat)
         self._attending[seat] = reader
         if older is not None:
@@ -199,6 +211,13 @@ class LiveTable:
         reader = self.feed.open(SPECTATORS, number, on_news, snapshot=snapshot)
         self._around.metrics.streams.labels("spectator").inc()
         return reader
+
+    def say(self, seat: int, request: table_pb2.SayRequest) -> None:
+        """Let the others hear what a seat says."""
+        if self.state.closed:
+            raise TableIsClosed
+        talk = self._talk.say(seat, request)
+        self.feed.say(talk, spectators=self.state.created.talk.spectators)
 
     def leave(self, reader: Reader) -> None:
         """A reader is gone. Only if it is the seat's newest, the seat has nobody now."""

@@ -106,6 +106,9 @@ class ManySeats:
                 else:
                     self._news[place] = None
                     return events
+                while (talk := reader.heard()) is not None:
+                    heard = wire.SeatTalk(player_id=player_id, table_id=table_id, talk=talk)
+                    self._say(wire.AttendManyResponse(talk=heard))
             except ReaderTooSlow:
                 raise
             except ServiceError as error:  # attended elsewhere
@@ -161,6 +164,7 @@ class ManySeats:
                 add.entropy,
                 partial(self._wake, place),
                 snapshot=add.snapshot,
+                muted=add.muted,
             )
         except ServiceError as error:
             self._problem(place, error)

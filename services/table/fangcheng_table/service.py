@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
@@ -21,15 +22,16 @@ from fangcheng_kit.principal import current
 from .clocks import Patience
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
+from .journals import open_journal
 from .live import LiveTable, Surroundings
+from .lobby import Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
 from .outbox import Outbox
 from .records import News, Records
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
-from .sqlite import Commit, SqliteJournal
-from .store import Filter, JournalError
+from .store import Commit, Filter, JournalError
 from .tables import Tables
 
 SERVICE = "fangcheng.table.v1.TableService"
@@ -93,6 +95,7 @@ class TableServicer(TableServiceServicer):
             request.entropy,
             waiter.wake,
             snapshot=request.snapshot,
+            muted=request.muted,
         )
         async with aclosing(self._stream(table, reader, waiter, wire.AttendResponse)) as stream:
             async for response in stream:
@@ -126,6 +129,27 @@ class TableServicer(TableServiceServicer):
             async for response in stream:
                 yield response
 
+    async def Say(self, request: wire.SayRequest, context: Context) -> wire.SayResponse:
+        """See the contract."""
+        table = await self._tables.get(request.table_id)
+        table.say(table.seat_of(current().id), request)
+        return wire.SayResponse()
+
+    async def WatchTables(
+        self, request: wire.WatchTablesRequest, context: Context
+    ) -> AsyncIterator[wire.WatchTablesResponse]:
+        """See the contract."""
+        waiter = Waiter(self._settings.heartbeat_seconds)
+        lobby = Lobby(lambda: self._tables.live, request.rule_set, dict(request.labels))
+        while True:
+            for changes in lobby.look():
+                yield wire.WatchTablesResponse(changes=changes)
+                waiter.spoke()
+            if waiter.is_due:
+                yield wire.WatchTablesResponse(heartbeat=heartbeat())
+                waiter.spoke()
+            await asyncio.sleep(self._settings.summary_seconds)
+
     async def LeaveTable(
         self, request: wire.LeaveTableRequest, context: Context
     ) -> wire.LeaveTableResponse:
@@ -149,6 +173,9 @@ class TableServicer(TableServiceServicer):
                 event = reader.next(self._settings.most_behind_events)
                 if event is not None:
                     yield response(event=event)
+                    waiter.spoke()
+                elif (talk := reader.heard()) is not None:
+                    yield response(talk=talk)
                     waiter.spoke()
                 elif reader.at_end:
                     return
@@ -176,7 +203,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         metrics.commit_appends.observe(commit.appends)
 
     try:
-        journal = SqliteJournal(settings.database, measure)
+        journal = await open_journal(settings.database, measure)
     except (JournalError, OSError) as error:
         raise StartFailed(f"cannot open the journal: {error}") from error
     try:
@@ -201,6 +228,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
             most_kept=settings.most_behind_events,
             finished=news.tell,
             stopping=kit.draining,
+            phrases=frozenset(settings.phrases.split()),
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
         endpoint = settings.advertised or kit.address

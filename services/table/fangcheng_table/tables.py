@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
@@ -81,6 +81,11 @@ class Tables:
             await self._around.journal.leave(self._owner.owner_id)
         except JournalError as error:  # then the lease runs out by itself
             self._around.log.warning("the lease could not be given back", problem=str(error))
+
+    @property
+    def live(self) -> Collection[LiveTable]:
+        """The tables that this process plays."""
+        return self._live.values()
 
     async def create(self, request: wire.CreateTableRequest) -> tuple[LiveTable, bool]:
         """Make a table, or find the one that this request has made; whether it was found."""
@@ -221,6 +226,7 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         commitment=chain_of(root, request.hands).commitment,
         fees=convert.fees_from_wire(request.fees),
         hold_only=request.hold_only,
+        talk=convert.talk_from_wire(request.talk),
     )
 
 

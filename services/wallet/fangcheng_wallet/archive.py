@@ -3,7 +3,7 @@
 What stays is how every account stood at the end of the month, and the head of the chain: the audit
 and the chain go on from there. Operations stay too, so a key is good for one body for ever. The
 file is gzipped JSON, a line for each posting between a line about the month and one with the
-closing balances.
+closing balances. Nothing is dropped before the file, read again, was compared with the chain.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import asyncio
 import gzip
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 
 from fangcheng_wallet.backup import keep
+from fangcheng_wallet.chain import DIGEST, digest_of
 from fangcheng_wallet.postgres_reads import archived
 from fangcheng_wallet.postgres_writer import month_of
 
@@ -42,6 +45,15 @@ JOIN LATERAL (
 """
 
 
+_DIGESTS = """
+SELECT operation, first_posting, digests FROM links JOIN operations ON id = operation
+WHERE operation BETWEEN $1 AND $2
+"""
+
+OnProgress = Callable[[str, int, int], None]
+"""What is being done, to how many entries, and of how many."""
+
+
 class ArchiveFailed(Exception):
     """A month was not archived; nothing has changed, and no file is left."""
 
@@ -58,11 +70,17 @@ class Archive:
     """Of the chain, after the last operation of the month, in hex."""
 
 
-async def archive(database: str, month: str, target: Path) -> Archive:
+async def archive(
+    database: str,
+    month: str,
+    target: Path,
+    on_progress: OnProgress = lambda what, done, total: None,
+) -> Archive:
     """Move the postings of a month (``2026-01``, UTC) to a file that is not there yet.
 
-    The months before must have been archived, the month must be over, and the chain must have come
-    to its end. Raises ``ArchiveFailed``.
+    Nothing is written to the ledger meanwhile; callers wait, and then go on. The months before must
+    have been archived, the month must be over, and the chain must have come to its end.
+    Raises ``ArchiveFailed``.
     """
     form = _FORM.fullmatch(month)
     if form is None or not 1 <= int(form[2]) <= 12:
@@ -79,7 +97,8 @@ async def archive(database: str, month: str, target: Path) -> Archive:
             # Nobody writes until the month is gone.
             await db.execute("SELECT FROM head FOR UPDATE")
             done, closing, until_us = await _close(db, month, int(form[1]), int(form[2]))
-            await _write(db, fresh, done, closing)
+            await _write(db, fresh, done, closing, on_progress)
+            await _verify(db, fresh, done, on_progress)
             await db.execute(
                 "INSERT INTO archives VALUES ($1, $2, $3, $4, $5, $6::jsonb)",
                 *(month, until_us, done.last_operation, done.last_posting),
@@ -129,13 +148,49 @@ async def _close(
 
 
 async def _write(
-    db: asyncpg.Connection, fresh: Path, done: Archive, closing: Iterable[list[int]]
+    db: asyncpg.Connection,
+    fresh: Path,
+    done: Archive,
+    closing: Iterable[list[int]],
+    on_progress: OnProgress,
 ) -> None:
     with gzip.open(fresh, "wt", encoding="utf-8") as file:
         file.write(json.dumps(asdict(done)) + "\n")
-        after = 0
+        after = first = done.last_posting - done.postings
         # No cursor: the table could not be dropped beside it.
         while rows := await db.fetch(_POSTINGS, after, done.last_posting, _AT_ONCE):
             file.writelines(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
             after = rows[-1]["id"]
+            on_progress("written", after - first, done.postings)
         file.write(json.dumps({"closing": list(closing)}) + "\n")
+
+
+async def _verify(
+    db: asyncpg.Connection, fresh: Path, done: Archive, on_progress: OnProgress
+) -> None:
+    """Compare what the file says with the chain of hashes."""
+    number = first = done.last_posting - done.postings
+    with gzip.open(fresh, "rt", encoding="utf-8") as file:
+        next(file)
+        while number < done.last_posting:
+            wanted = min(_AT_ONCE, done.last_posting - number)
+            postings = list(map(json.loads, islice(file, wanted)))
+            operations = [one.get("operation", 0) for one in postings]
+            rows = await db.fetch(_DIGESTS, min(operations), max(operations))
+            links = {row["operation"]: row for row in rows}
+            for one, operation in zip(postings, operations, strict=True):
+                number += 1
+                if one.get("id") != number or not _is_linked(one, links.get(operation)):
+                    raise ArchiveFailed(
+                        f"entry {number} is not what the hash chain says; see `ledger verify`"
+                    )
+            on_progress("verified", number - first, done.postings)
+
+
+def _is_linked(posting: dict[str, Any], link: asyncpg.Record | None) -> bool:
+    if link is None:
+        return False
+    at = (posting["id"] - link["first_posting"]) * DIGEST
+    # The columns of the file are those that the chain covers, and the operation.
+    covered = [value for name, value in posting.items() if name != "operation"]
+    return bool(link["digests"][at : at + DIGEST] == digest_of(covered))

@@ -21,6 +21,7 @@ from fangcheng_wallet.errors import RequestIdReused, SettlementKeyReused, Settle
 from fangcheng_wallet.ledger import (
     Account,
     AccountKey,
+    Collected,
     Command,
     Currency,
     Done,
@@ -44,6 +45,7 @@ _ANSWERS: Mapping[str, Any] = {
     "top_up_hold": Hold,
     "settle": Settled,
     "reverse": Reversal,
+    "collect": Collected,
 }
 _REUSED = {"settle": SettlementKeyReused, "reverse": SettlementReversed}
 

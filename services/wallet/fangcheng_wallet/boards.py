@@ -57,12 +57,33 @@ class Board:
 
 
 BoardKey = tuple[str, str, int | None, int | None, tuple[tuple[str, str], ...], int]
+"""What makes a board, whatever part of it is shown."""
 
 
-def board_key(query: LeaderboardQuery, horizon: int) -> BoardKey:
-    """What makes a board, whatever part of it is shown."""
-    labels = tuple(sorted(query.labels.items()))
-    return query.currency, query.book, query.since_us, query.until_us, labels, horizon
+class Asked:
+    """A leaderboard that was asked for, as of an operation: the ``horizon``."""
+
+    def __init__(self, boards: Boards, query: LeaderboardQuery, last: int, time_us: int) -> None:
+        self.horizon = last if query.horizon is None else min(query.horizon, last)
+        labels = tuple(sorted(query.labels.items()))
+        unit = (query.currency, query.book)
+        self._key: BoardKey = (*unit, query.since_us, query.until_us, labels, self.horizon)
+        self._closed = query.until_us is not None and time_us >= query.until_us
+        self._query = query
+        self._boards = boards
+        self._board = boards.get(self._key)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nothing has to be counted."""
+        return self._board is not None
+
+    def answer(self, scores: Iterable[Score] = ()) -> Leaderboard:
+        """What is asked for; ``scores``: of all players, where the board is not kept."""
+        if self._board is None:
+            self._board = Board(scores)
+            self._boards.keep(self._key, self._board)
+        return self._board.show(self._query, self.horizon, closed=self._closed)
 
 
 class Boards:
@@ -70,6 +91,10 @@ class Boards:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[BoardKey, Board] = OrderedDict()
+
+    def ask(self, query: LeaderboardQuery, last: int, time_us: int) -> Asked:
+        """Ask for a leaderboard. ``last``, ``time_us``: where the ledger ends."""
+        return Asked(self, query, last, time_us)
 
     def get(self, key: BoardKey) -> Board | None:
         """A board that is kept."""

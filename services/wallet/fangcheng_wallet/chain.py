@@ -20,7 +20,7 @@ from fangcheng_wallet.store import ChainReport
 START = bytes(32)
 """The head before the first operation."""
 
-_DIGEST = 16
+DIGEST = 16
 """Bytes of a posting's digest."""
 
 _encode = msgspec.json.Encoder().encode
@@ -56,7 +56,7 @@ def extend(head: bytes, operations: Iterable[LinkedOperation]) -> list[Link]:
     """The links of operations that follow a head."""
     links = []
     for operation in operations:
-        digests = b"".join(map(_digest, operation.postings))
+        digests = b"".join(map(digest_of, operation.postings))
         head = _head(head, digests, operation)
         links.append(Link(operation.number, digests, head))
     return links
@@ -87,9 +87,9 @@ def verify(
     for operation, link in chain:
         if link.operation != last + 1 or operation is None:
             return report(f"Operation {last + 1} is missing.")
-        digests = [link.digests[at : at + _DIGEST] for at in range(0, len(link.digests), _DIGEST)]
+        digests = [link.digests[at : at + DIGEST] for at in range(0, len(link.digests), DIGEST)]
         for posting, digest in zip(operation.postings, digests, strict=False):
-            if _digest(posting) != digest:
+            if digest_of(posting) != digest:
                 return report(
                     f"Posting {posting[0]} of operation {operation.number} is not as it was "
                     "written.",
@@ -118,8 +118,9 @@ def verify(
     return report()
 
 
-def _digest(posting: LinkedPosting) -> bytes:
-    return hashlib.sha256(_encode(posting)).digest()[:_DIGEST]
+def digest_of(posting: LinkedPosting) -> bytes:
+    """What the chain keeps of a posting."""
+    return hashlib.sha256(_encode(posting)).digest()[:DIGEST]
 
 
 def _head(before: bytes, digests: bytes, operation: LinkedOperation) -> bytes:

@@ -10,6 +10,7 @@ from fangcheng_wallet.audit import Audit
 from fangcheng_wallet.errors import InvalidTime
 from fangcheng_wallet.ledger import (
     Balance,
+    Collect,
     Currency,
     Deposit,
     Entry,
@@ -58,6 +59,20 @@ def withdraw(request: wire.WithdrawRequest) -> Withdraw:
         request.book,
         request.amount,
         request.memo,
+    )
+
+
+def collect(request: wire.CollectReceivableRequest) -> Collect:
+    """From the wire."""
+    return Collect(
+        request.request_id,
+        request.player_id,
+        request.currency,
+        request.book,
+        request.amount,
+        request.reason,
+        request.case_id,
+        request.write_off,
     )
 
 

@@ -15,7 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fangcheng_wallet.desk import Desk, View
-from fangcheng_wallet.errors import BalanceOutOfRange, InsufficientBalance, PlayerFrozen
+from fangcheng_wallet.errors import (
+    BalanceOutOfRange,
+    InsufficientBalance,
+    NotOwed,
+    PlayerFrozen,
+)
 from fangcheng_wallet.holding import (
     expire_hold,
     extend_holds,
@@ -26,6 +31,8 @@ from fangcheng_wallet.holding import (
 )
 from fangcheng_wallet.ledger import (
     AccountKey,
+    Collect,
+    Collected,
     Command,
     Decision,
     Deposit,
@@ -60,6 +67,8 @@ def identity(command: Command[Any]) -> tuple[str, str | None]:
             return "deposit", command.request_id
         case Withdraw():
             return "withdraw", command.request_id
+        case Collect():
+            return "collect", command.request_id
         case PlaceHolds():
             return "place_holds", command.request_id
         case HandOver():
@@ -95,7 +104,7 @@ class Names:
         if key is not None:
             self.operations.add((verb, key))
         match command:
-            case OpenWallet() | Freeze() | Deposit() | Withdraw():
+            case OpenWallet() | Freeze() | Deposit() | Withdraw() | Collect():
                 self.players.add(command.player_id)
             case PlaceHolds():
                 self.players.update(one.player_id for one in command.holds)
@@ -120,6 +129,10 @@ def accounts(command: Command[Any], view: View) -> Iterator[AccountKey]:
         case Deposit() | Withdraw():
             yield AccountKey(Kind.PLAYER, command.player_id, command.currency, command.book)
             yield AccountKey(Kind.EXTERNAL, "", command.currency, command.book)
+        case Collect():
+            yield AccountKey(Kind.PLAYER, command.player_id, command.currency, command.book)
+            yield AccountKey(Kind.RECEIVABLE, command.player_id, command.currency, command.book)
+            yield AccountKey(Kind.HOUSE, "", command.currency, command.book)
         case PlaceHolds():
             for one in command.holds:
                 yield AccountKey(Kind.PLAYER, one.player_id, one.currency, one.book)
@@ -202,6 +215,28 @@ def withdraw(desk: Desk, command: Withdraw) -> Decision[Entry]:
     return _move(desk, command, -command.amount, "withdraw")
 
 
+def collect(desk: Desk, command: Collect) -> Decision[Collected]:
+    """Settle what a player owes: he pays it out of what is available, or the house bears it."""
+    desk.check_money(command.currency, command.book, command.amount, "")
+    desk.check_wallet(command.player_id, "player_id")
+    unit = (command.currency, command.book)
+    player = AccountKey(Kind.PLAYER, command.player_id, *unit)
+    receivable = AccountKey(Kind.RECEIVABLE, command.player_id, *unit)
+    owed = -desk.balance(receivable)
+    if command.amount > owed:
+        raise NotOwed(owed, "amount")
+    limited = desk.has_floor(command.currency) and not command.write_off
+    if limited and desk.spendable(player) < command.amount:
+        raise InsufficientBalance([command.player_id], "amount")
+    payer = AccountKey(Kind.HOUSE, "", *unit) if command.write_off else player
+    why = "write_off" if command.write_off else "collect"
+    caused = (why, command.request_id, command.reason)
+    desk.post(payer, -command.amount, *caused, where="amount")
+    desk.post(receivable, command.amount, *caused, where="amount")
+    answer = Collected(owed - command.amount, desk.balance(player), desk.time_us)
+    return Decision(tuple(desk.postings), answer)
+
+
 def _move(desk: Desk, command: Deposit | Withdraw, amount: int, reason: str) -> Decision[Entry]:
     outside = AccountKey(Kind.EXTERNAL, "", command.currency, command.book)
     player = AccountKey(Kind.PLAYER, command.player_id, command.currency, command.book)
@@ -231,6 +266,8 @@ def decide(command: Command[Any], desk: Desk, new_id: Callable[[], str]) -> Deci
             return deposit(desk, command)
         case Withdraw():
             return withdraw(desk, command)
+        case Collect():
+            return collect(desk, command)
         case PlaceHolds():
             return place_holds(desk, command, new_id)
         case HandOver():

@@ -6,7 +6,7 @@
                         UnknownParty, SelfTransfer, DuplicateFee, PlayerRequired, InvalidTime,
                         InvalidPeriod, InvalidCursor
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
-    FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken
+    FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken, NotOwed
     OutOfRange          BalanceOutOfRange, TimeArchived
     AlreadyExists       RequestIdReused, SettlementKeyReused, SettlementReversed
     PermissionDenied    NotYourWallet
@@ -159,6 +159,15 @@ class UnknownSettlement(NotFound):
 
     def __init__(self, key: str) -> None:
         super().__init__("UNKNOWN_SETTLEMENT", f"Nothing was settled under {key}.", field="key")
+
+
+class NotOwed(FailedPrecondition):
+    """More is to be collected, or written off, than is owed."""
+
+    def __init__(self, owed: int, field: str) -> None:
+        super().__init__(
+            "NOT_OWED", f"The player owes {owed}, not more.", field, {"owed": str(owed)}
+        )
 
 
 class InsufficientBalance(FailedPrecondition):

@@ -12,8 +12,9 @@ from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet.ledger import Command, ExpireHold
 
 PAUSE_SECONDS = 0.5
-_AT_ONCE = 100
-"""Holds, or operations, in one go: few, so that nobody waits for it."""
+_HOLDS_AT_ONCE = 100
+_LINKS_AT_ONCE = 250
+"""Few, so that nobody waits for it, and many for one commit."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ async def kept(store: Kept, pause_seconds: float = PAUSE_SECONDS) -> AsyncIterat
 async def tend(store: Kept) -> None:
     """Do all that is due now."""
     try:
-        while hold_ids := await store.due_holds(_AT_ONCE):
+        while hold_ids := await store.due_holds(_HOLDS_AT_ONCE):
             answers = await asyncio.gather(
                 *(store.do(ExpireHold(hold_id)) for hold_id in hold_ids), return_exceptions=True
             )
@@ -68,7 +69,7 @@ async def tend(store: Kept) -> None:
                     _log.error("the hold %s cannot be given back: %s", hold_id, answer)
             if refused:
                 break
-        while await store.link(_AT_ONCE):
+        while await store.link(_LINKS_AT_ONCE):
             pass
     except ServiceError as error:
         _log.warning("the ledger is not tended to now: %s", error)

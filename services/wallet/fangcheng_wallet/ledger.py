@@ -270,6 +270,21 @@ class Withdraw(Command[Entry]):
 
 
 @dataclass(frozen=True, slots=True)
+class Collect(Command["Collected"]):
+    """Take what a player owes after a reversal out of what is available to him, or let him off."""
+
+    request_id: str
+    player_id: str
+    currency: str
+    book: str
+    amount: int
+    reason: str
+    case_id: str = ""
+    write_off: bool = False
+    """The house bears it, not the player."""
+
+
+@dataclass(frozen=True, slots=True)
 class HoldRequest:
     """One amount to set aside."""
 
@@ -408,6 +423,15 @@ class Settled(msgspec.Struct, frozen=True):
     time_us: int
     fees_paid: tuple[int, ...] = ()
     """Of each fee, in the order of the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a player owes, and has, after some of it was collected or written off."""
+
+    owed: int
+    available: int
+    time_us: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import asyncpg
 
@@ -29,32 +29,24 @@ from fangcheng_wallet.audit import (
     examine,
 )
 from fangcheng_wallet.batch import Terms
-from fangcheng_wallet.boards import Board, Boards, board_key
 from fangcheng_wallet.chain import START, Link, LinkedOperation, extend, verify
-from fangcheng_wallet.desk import DAY_SECONDS, check_unit
+from fangcheng_wallet.desk import DAY_SECONDS
 from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.keeper import kept
 from fangcheng_wallet.ledger import (
     DEFAULT_CURRENCIES,
     AccountKey,
-    Balance,
     Command,
     Currency,
     Done,
-    Hold,
     Kind,
-    Leaderboard,
-    LeaderboardQuery,
-    Player,
-    Settlement,
-    StatementQuery,
-    StreamedEntry,
 )
 from fangcheng_wallet.migrations import LEDGER
 from fangcheng_wallet.postgres_writer import Writer, add_links
+from fangcheng_wallet.reading import Reading
 from fangcheng_wallet.rows import with_postings
 from fangcheng_wallet.sqlite_writer import now_us
-from fangcheng_wallet.store import ChainReport, OnCommit, Page, Pulse
+from fangcheng_wallet.store import ChainReport, OnCommit
 from fangcheng_wallet.verbs import Verbs
 
 _READERS = 8
@@ -105,8 +97,10 @@ async def open_postgres(
         await asyncio.shield(store.close())
 
 
-class PostgresStore(Verbs):
+class PostgresStore(Verbs, Reading):
     """A ``Store`` in a PostgreSQL database. Made by ``open_postgres``."""
+
+    reads: ClassVar[Any] = reads
 
     def __init__(
         self,
@@ -118,13 +112,12 @@ class PostgresStore(Verbs):
     ) -> None:
         self._writer = writer
         self._readers = readers
-        self._currencies = terms.currencies
+        super().__init__(terms.currencies)
         self._clock = clock
         # The next batch is decided while the database writes the one before.
         self._batcher: Batcher[Command[Any], Any] = Batcher(
             writer.commit, most_items=most_items, most_running=2, spread=True
         )
-        self._boards = Boards()
         self._last_link: tuple[int, bytes] | None = None
         self._closed = False
 
@@ -132,51 +125,6 @@ class PostgresStore(Verbs):
         """Have a command done; the answer of its decision."""
         done: Done[Any] = await self._batcher.submit(command)
         return done
-
-    async def settlement(self, key: str) -> Settlement:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.settlement(db, key))
-
-    async def holds(self, hold_ids: Sequence[str]) -> Sequence[Hold]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.holds(db, hold_ids))
-
-    async def open_holds(self, player_id: str) -> Sequence[Hold]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.open_holds(db, player_id))
-
-    async def player(self, player_id: str) -> Player:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.wallet(db, player_id))
-
-    async def balances(self, player_id: str, at_us: int | None = None) -> Sequence[Balance]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.balances(db, player_id, at_us))
-
-    async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.entries(db, query, before, limit))
-
-    async def stream(self, after: int, limit: int) -> Sequence[StreamedEntry]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.stream(db, after, limit))
-
-    async def leaderboard(self, query: LeaderboardQuery) -> Leaderboard:
-        """See ``store.Store``."""
-        check_unit(query.currency, query.book, self._currencies, "")
-
-        async def read(db: asyncpg.Connection) -> Leaderboard:
-            last, time_us = await reads.last_operation(db)
-            horizon = last if query.horizon is None else min(query.horizon, last)
-            key = board_key(query, horizon)
-            board = self._boards.get(key)
-            if board is None:
-                board = Board(await reads.scores(db, query, horizon))
-                self._boards.keep(key, board)
-            closed = query.until_us is not None and time_us >= query.until_us
-            return board.show(query, horizon, closed=closed)
-
-        return await self._read(read)
 
     async def audit(self) -> Audit:
         """See ``store.Store``."""
@@ -188,7 +136,7 @@ class PostgresStore(Verbs):
             return await asyncio.to_thread(examine, records, findings)
 
         try:
-            return await self._read(read)
+            return await self.read(read)
         except WalletUnavailable as error:
             if isinstance(error.__cause__, asyncpg.DataError | asyncpg.InternalServerError):
                 findings.add(f"The database cannot be read to its end: {error.__cause__}.")
@@ -211,24 +159,21 @@ class PostgresStore(Verbs):
                 )
             )
 
-        return await self._read(read)
-
-    async def pulse(self) -> Pulse:
-        """See ``store.Store``."""
-        return await self._read(reads.pulse)
+        return await self.read(read)
 
     async def due_holds(self, limit: int) -> Sequence[str]:
         """See ``keeper.Kept``."""
-        return await self._read(lambda db: reads.due_holds(db, self._clock(), limit))
+        due: Sequence[str] = await self.read(reads.due_holds, self._clock(), limit)
+        return due
 
     async def link(self, limit: int) -> int:
         """See ``keeper.Kept``."""
         if self._last_link is None:
-            self._last_link = await self._read(reads.last_link)
+            self._last_link = await self.read(reads.last_link)
         last, head = self._last_link
         operations = self._writer.unlinked(last, limit)
         if not operations:
-            head, operations = await self._read(lambda db: reads.unlinked(db, limit))
+            head, operations = await self.read(reads.unlinked, limit)
         if not operations:
             return 0
         links = await asyncio.to_thread(extend, head, operations)
@@ -253,7 +198,8 @@ class PostgresStore(Verbs):
         await self._writer.close()
         await self._readers.close()
 
-    async def _read(self, read: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+    async def read(self, function: Callable[..., Awaitable[T]], *wanted: Any) -> T:
+        """See ``reading.Reading``."""
         tries = 0
         while True:
             tries += 1
@@ -262,7 +208,7 @@ class PostgresStore(Verbs):
                     self._readers.acquire() as db,
                     db.transaction(isolation="repeatable_read", readonly=True),
                 ):
-                    return await read(db)
+                    return await function(db, *wanted)
             except (asyncpg.PostgresError, *GONE) as error:
                 # Every connection of the pool may be one that was lost meanwhile.
                 if isinstance(error, GONE) and tries <= _READERS:

@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from fangcheng_wallet.boards import Score
+from fangcheng_wallet.boards import Boards, Score
 from fangcheng_wallet.canonical import loads
 from fangcheng_wallet.chain import START, LinkedOperation
 from fangcheng_wallet.errors import (
@@ -24,6 +24,7 @@ from fangcheng_wallet.ledger import (
     Balance,
     Entry,
     Hold,
+    Leaderboard,
     LeaderboardQuery,
     Player,
     Reversal,
@@ -35,7 +36,7 @@ from fangcheng_wallet.ledger import (
 )
 from fangcheng_wallet.postgres_writer import PLAYERS
 from fangcheng_wallet.rows import HOLDS, balances_of, entry, hold, streamed, with_postings
-from fangcheng_wallet.store import Page, Pulse
+from fangcheng_wallet.store import Page, Pulse, Standing
 
 _LABELS = " AND operations.labels @> ${}::jsonb"
 
@@ -94,9 +95,12 @@ async def wallet(db: asyncpg.Connection, player_id: str) -> Player:
     return Player(*row)
 
 
-async def balances(db: asyncpg.Connection, player_id: str, at_us: int | None) -> Sequence[Balance]:
+async def standing(db: asyncpg.Connection, player_id: str, at_us: int | None) -> Standing:
     """See ``store.Store``."""
-    await wallet(db, player_id)
+    return Standing(await wallet(db, player_id), await _balances(db, player_id, at_us))
+
+
+async def _balances(db: asyncpg.Connection, player_id: str, at_us: int | None) -> Sequence[Balance]:
     if at_us is None:
         return balances_of(
             await db.fetch(
@@ -146,7 +150,12 @@ async def entries(
     newest = merge(*streams, key=lambda row: row[0], reverse=True)
     rows = list(islice(newest, limit + 1))
     shown = [one for _, one in rows[:limit]]
-    return Page(shown, rows[limit - 1][0] if len(rows) > limit else None)
+    if len(rows) > limit:
+        return Page(shown, rows[limit - 1][0])
+    opening = await archived(db)
+    if opening is None or (query.since_us or 0) >= opening["until_us"]:
+        return Page(shown, None)
+    return Page(shown, None, opening["until_us"])
 
 
 async def _newest(
@@ -257,6 +266,14 @@ async def scores(db: asyncpg.Connection, query: LeaderboardQuery, horizon: int) 
         *wanted,
     )
     return [Score(who, int(gain), int(hands)) for who, gain, hands in rows]
+
+
+async def leaderboard(
+    db: asyncpg.Connection, query: LeaderboardQuery, boards: Boards
+) -> Leaderboard:
+    """See ``store.Store``."""
+    asked = boards.ask(query, *await last_operation(db))
+    return asked.answer(() if asked.is_kept else await scores(db, query, asked.horizon))
 
 
 async def pulse(db: asyncpg.Connection) -> Pulse:

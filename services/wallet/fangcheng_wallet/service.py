@@ -70,8 +70,7 @@ class Wallet(wallet_pb2_grpc.WalletServiceServicer):
     ) -> wire.GetBalancesResponse:
         """See the proto."""
         player_id = _asked_player(request.player_id)
-        balances = await self._store.balances(player_id, convert.time_us(request, "at"))
-        player = await self._store.player(player_id)
+        player, balances = await self._store.standing(player_id, convert.time_us(request, "at"))
         return wire.GetBalancesResponse(
             player_id=player_id,
             balances=map(convert.balance_to_wire, balances),
@@ -107,6 +106,9 @@ class Wallet(wallet_pb2_grpc.WalletServiceServicer):
         return wire.ListEntriesResponse(
             entries=map(convert.entry_to_wire, page.entries),
             next_page_token="" if page.rest is None else pages.page_token([page.rest], filters),
+            archived_before=(
+                None if page.archived_us is None else convert.time_to_wire(page.archived_us)
+            ),
         )
 
     async def ListHolds(
@@ -198,6 +200,18 @@ class Wallet(wallet_pb2_grpc.WalletServiceServicer):
         done = await self._store.freeze(convert.freeze(request, frozen=False))
         return wire.UnfreezePlayerResponse(
             player=convert.player_to_wire(done.answer), replayed=done.replayed
+        )
+
+    async def CollectReceivable(
+        self, request: wire.CollectReceivableRequest, context: Any
+    ) -> wire.CollectReceivableResponse:
+        """See the proto."""
+        done = await self._store.collect(convert.collect(request))
+        return wire.CollectReceivableResponse(
+            owed=done.answer.owed,
+            available=done.answer.available,
+            time=convert.time_to_wire(done.answer.time_us),
+            replayed=done.replayed,
         )
 
     async def AuditLedger(

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from fangcheng_kit import Batcher
 from fangcheng_kit.batching import in_thread
@@ -23,27 +23,19 @@ from fangcheng_kit.ids import new_id
 from fangcheng_wallet import sqlite_reads as reads
 from fangcheng_wallet.audit import Audit, Findings, examine
 from fangcheng_wallet.batch import Terms
-from fangcheng_wallet.boards import Board, Boards, board_key
 from fangcheng_wallet.chain import Link, extend, verify
-from fangcheng_wallet.desk import DAY_SECONDS, check_unit
+from fangcheng_wallet.desk import DAY_SECONDS
 from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.keeper import kept
 from fangcheng_wallet.ledger import (
     DEFAULT_CURRENCIES,
-    Balance,
     Command,
     Currency,
     Done,
-    Hold,
-    Leaderboard,
-    LeaderboardQuery,
-    Player,
-    Settlement,
-    StatementQuery,
-    StreamedEntry,
 )
+from fangcheng_wallet.reading import Reading
 from fangcheng_wallet.sqlite_writer import Journal, now_us
-from fangcheng_wallet.store import ChainReport, OnCommit, Page, Pulse
+from fangcheng_wallet.store import ChainReport, OnCommit
 from fangcheng_wallet.verbs import Verbs
 
 _READERS = 2
@@ -83,8 +75,10 @@ async def open_sqlite(
         await asyncio.shield(store.close())
 
 
-class SqliteStore(Verbs):
+class SqliteStore(Verbs, Reading):
     """A ``Store`` in a SQLite file. Made by ``open_sqlite``."""
+
+    reads: ClassVar[Any] = reads
 
     def __init__(
         self,
@@ -98,7 +92,7 @@ class SqliteStore(Verbs):
         self._path = path
         self._journal = journal
         self._writer = writer
-        self._currencies = terms.currencies
+        super().__init__(terms.currencies)
         self._clock = clock
         self._batcher: Batcher[Command[Any] | Sequence[Link], Any] = Batcher(
             in_thread(journal.commit, writer), most_items=most_items
@@ -106,58 +100,12 @@ class SqliteStore(Verbs):
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="wallet-reader")
         self._local = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
-        self._boards = Boards()
         self._closed = False
 
     async def do(self, command: Command[Any]) -> Done[Any]:
         """Have a command done; the answer of its decision."""
         done: Done[Any] = await self._batcher.submit(command)
         return done
-
-    async def settlement(self, key: str) -> Settlement:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.settlement(db, key))
-
-    async def holds(self, hold_ids: Sequence[str]) -> Sequence[Hold]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.holds(db, hold_ids))
-
-    async def open_holds(self, player_id: str) -> Sequence[Hold]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.open_holds(db, player_id))
-
-    async def player(self, player_id: str) -> Player:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.wallet(db, player_id))
-
-    async def balances(self, player_id: str, at_us: int | None = None) -> Sequence[Balance]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.balances(db, player_id, at_us))
-
-    async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.entries(db, query, before, limit))
-
-    async def stream(self, after: int, limit: int) -> Sequence[StreamedEntry]:
-        """See ``store.Store``."""
-        return await self._read(lambda db: reads.stream(db, after, limit))
-
-    async def leaderboard(self, query: LeaderboardQuery) -> Leaderboard:
-        """See ``store.Store``."""
-        check_unit(query.currency, query.book, self._currencies, "")
-
-        def read(db: sqlite3.Connection) -> Leaderboard:
-            last, time_us = reads.last_operation(db)
-            horizon = last if query.horizon is None else min(query.horizon, last)
-            key = board_key(query, horizon)
-            board = self._boards.get(key)
-            if board is None:
-                board = Board(reads.scores(db, query, horizon))
-                self._boards.keep(key, board)
-            closed = query.until_us is not None and time_us >= query.until_us
-            return board.show(query, horizon, closed=closed)
-
-        return await self._read(read)
 
     async def audit(self) -> Audit:
         """See ``store.Store``."""
@@ -193,17 +141,14 @@ class SqliteStore(Verbs):
             _log.error("the ledger cannot be read: %s", error)
             raise WalletUnavailable from error
 
-    async def pulse(self) -> Pulse:
-        """See ``store.Store``."""
-        return await self._read(reads.pulse)
-
     async def due_holds(self, limit: int) -> Sequence[str]:
         """See ``keeper.Kept``."""
-        return await self._read(lambda db: reads.due_holds(db, self._clock(), limit))
+        due: Sequence[str] = await self.read(reads.due_holds, self._clock(), limit)
+        return due
 
     async def link(self, limit: int) -> int:
         """See ``keeper.Kept``."""
-        head, operations = await self._read(lambda db: reads.unlinked(db, limit))
+        head, operations = await self.read(reads.unlinked, limit)
         if operations:
             links = await asyncio.to_thread(extend, head, operations)
             await self._batcher.submit(links)
@@ -222,7 +167,9 @@ class SqliteStore(Verbs):
         await loop.run_in_executor(self._writer, self._journal.close)
         self._writer.shutdown(wait=False)
 
-    async def _read(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, function: Callable[..., T], *wanted: Any) -> T:
+        """See ``reading.Reading``."""
+
         def run() -> T:
             db: sqlite3.Connection | None = getattr(self._local, "db", None)
             if db is None:
@@ -230,7 +177,7 @@ class SqliteStore(Verbs):
                 self._open_readers.append(db)
             db.execute("BEGIN")  # one snapshot for all that is read
             try:
-                return read(db)
+                return function(db, *wanted)
             finally:
                 db.execute("ROLLBACK")
 

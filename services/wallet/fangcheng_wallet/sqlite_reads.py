@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fangcheng_wallet.audit import AccountRow, HoldRow, Opening, OperationRow, PostingRow
-from fangcheng_wallet.boards import Score
+from fangcheng_wallet.boards import Boards, Score
 from fangcheng_wallet.canonical import loads
 from fangcheng_wallet.chain import START, Link, LinkedOperation
 from fangcheng_wallet.errors import UnknownHold, UnknownSettlement, UnknownWallet
@@ -21,6 +21,7 @@ from fangcheng_wallet.ledger import (
     Entry,
     Hold,
     Kind,
+    Leaderboard,
     LeaderboardQuery,
     Player,
     Reversal,
@@ -32,7 +33,7 @@ from fangcheng_wallet.ledger import (
 )
 from fangcheng_wallet.rows import HOLDS, balances_of, entry, hold, streamed, with_postings
 from fangcheng_wallet.sqlite_writer import BUSY_MS, player
-from fangcheng_wallet.store import Page, Pulse
+from fangcheng_wallet.store import Page, Pulse, Standing
 
 _LABELS = (
     " AND NOT EXISTS (SELECT 1 FROM json_each(:labels) AS wanted WHERE NOT EXISTS ("
@@ -111,9 +112,12 @@ def wallet(db: sqlite3.Connection, player_id: str) -> Player:
     return player(row)
 
 
-def balances(db: sqlite3.Connection, player_id: str, at_us: int | None) -> Sequence[Balance]:
+def standing(db: sqlite3.Connection, player_id: str, at_us: int | None) -> Standing:
     """See ``store.Store``."""
-    wallet(db, player_id)
+    return Standing(wallet(db, player_id), _balances(db, player_id, at_us))
+
+
+def _balances(db: sqlite3.Connection, player_id: str, at_us: int | None) -> Sequence[Balance]:
     if at_us is None:
         rows = db.execute(
             "SELECT kind, currency, book, balance FROM accounts WHERE player_id = ?", (player_id,)
@@ -243,6 +247,12 @@ def scores(db: sqlite3.Connection, query: LeaderboardQuery, horizon: int) -> lis
     )
     rows = db.execute(sql + counted + ") GROUP BY player_id", wanted)
     return [Score(who, (high << 26) + low, hands) for who, high, low, hands in rows]
+
+
+def leaderboard(db: sqlite3.Connection, query: LeaderboardQuery, boards: Boards) -> Leaderboard:
+    """See ``store.Store``."""
+    asked = boards.ask(query, *last_operation(db))
+    return asked.answer(() if asked.is_kept else scores(db, query, asked.horizon))
 
 
 def pulse(db: sqlite3.Connection) -> Pulse:

@@ -27,6 +27,8 @@ from typing import NamedTuple, Protocol
 from fangcheng_wallet.audit import Audit
 from fangcheng_wallet.ledger import (
     Balance,
+    Collect,
+    Collected,
     Deposit,
     Done,
     Entry,
@@ -50,12 +52,23 @@ from fangcheng_wallet.ledger import (
 )
 
 
+class Standing(NamedTuple):
+    """How a player stands, as of one moment."""
+
+    player: Player
+    """As he is now, whenever the balances are of."""
+    balances: Sequence[Balance]
+    """By currency and book."""
+
+
 class Page(NamedTuple):
     """A part of a statement, newest first."""
 
     entries: Sequence[Entry]
     rest: int | None
     """Give it as ``before`` for the next page; ``None``: there are no more entries."""
+    archived_us: int | None = None
+    """On the last page: what was written before this time is archived; ``None``: it is all here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,9 @@ class Store(Protocol):
     async def withdraw(self, command: Withdraw) -> Done[Entry]:
         """See ``core.withdraw``."""
 
+    async def collect(self, command: Collect) -> Done[Collected]:
+        """See ``core.collect``."""
+
     async def place_holds(self, command: PlaceHolds) -> Done[tuple[Hold, ...]]:
         """See ``core.place_holds``; the holds in the order of the command."""
 
@@ -151,15 +167,18 @@ class Store(Protocol):
     async def open_holds(self, player_id: str) -> Sequence[Hold]:
         """A player's open holds, oldest first; ``UnknownWallet``."""
 
+    async def standing(self, player_id: str, at_us: int | None = None) -> Standing:
+        """All of a player's balances, and whether he may stake; ``UnknownWallet``.
+
+        ``at_us``: the balances as they stood after everything that was written up to this time;
+        ``None``: now. ``TimeArchived`` where that is no longer here.
+        """
+
     async def player(self, player_id: str) -> Player:
-        """Whether a player may stake; ``UnknownWallet``."""
+        """The player of ``standing``."""
 
     async def balances(self, player_id: str, at_us: int | None = None) -> Sequence[Balance]:
-        """All of a player's balances, by currency and book; ``UnknownWallet``.
-
-        ``at_us``: as they stood after everything that was written up to this time; ``None``: now.
-        ``TimeArchived`` where that is no longer here.
-        """
+        """The balances of ``standing``."""
 
     async def entries(self, query: StatementQuery, before: int | None, limit: int) -> Page:
         """At most ``limit`` entries of a player that the query asks for; ``UnknownWallet``.

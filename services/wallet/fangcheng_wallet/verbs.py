@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet.ledger import (
+    Collect,
+    Collected,
     Command,
     Deposit,
     Done,
@@ -54,6 +56,10 @@ class Verbs(ABC):
         return await self.do(command)
 
     async def withdraw(self, command: Withdraw) -> Done[Entry]:
+        """See ``store.Store``."""
+        return await self.do(command)
+
+    async def collect(self, command: Collect) -> Done[Collected]:
         """See ``store.Store``."""
         return await self.do(command)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, Protocol, TypeVar, cast
 
 import grpc
@@ -46,9 +46,11 @@ def attend(
     from_number: int = 0,
     *,
     entropy: bytes = b"",
+    muted: Collection[int] = (),
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
+    on_talk: Callable[[table_pb2.Talk], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The events of the caller's seat after ``from_number``, each once and in order.
 
@@ -58,7 +60,8 @@ def attend(
     raised when that did not work for ``give_up_seconds``, and at once for what does not pass by
     waiting, such as ABORTED (ATTENDED_ELSEWHERE: a newer stream has taken the seat over). A stream
     that says nothing for ``silence_seconds``, not even a heartbeat, counts as broken.
-    ``entropy``: the seat's own share in the shuffle.
+    ``entropy``: the seat's own share in the shuffle. ``on_talk``: told what the seats say, except
+    those that are ``muted``.
     """
     stub = table_pb2_grpc.TableServiceStub(channel)
 
@@ -66,11 +69,17 @@ def attend(
         number: int, snapshot: bool
     ) -> grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]:
         request = table_pb2.AttendRequest(
-            table_id=table_id, from_number=number, entropy=entropy, snapshot=snapshot
+            table_id=table_id,
+            from_number=number,
+            entropy=entropy,
+            snapshot=snapshot,
+            muted=muted,
         )
         return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]", stub.Attend(request))
 
-    return resumed(open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat)
+    return resumed(
+        open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk
+    )
 
 
 def watch(
@@ -81,6 +90,7 @@ def watch(
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
+    on_talk: Callable[[table_pb2.Talk], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The spectators' events of a table after ``from_number``; otherwise as ``attend``."""
     stub = table_pb2_grpc.TableServiceStub(channel)
@@ -91,7 +101,9 @@ def watch(
         request = table_pb2.WatchRequest(table_id=table_id, from_number=number, snapshot=snapshot)
         return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]", stub.Watch(request))
 
-    return resumed(open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat)
+    return resumed(
+        open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk
+    )
 
 
 async def resumed(
@@ -100,6 +112,7 @@ async def resumed(
     give_up_seconds: float,
     silence_seconds: float,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
+    on_talk: Callable[[table_pb2.Talk], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The events of a stream that is opened again and again.
 
@@ -124,6 +137,10 @@ async def resumed(
                 if kind == "heartbeat":
                     if on_heartbeat is not None:
                         on_heartbeat(cast(Any, message).heartbeat)
+                    continue
+                if kind == "talk":
+                    if on_talk is not None:
+                        on_talk(cast(Any, message).talk)
                     continue
                 event = cast(M, message).event
                 what = event.WhichOneof("kind")

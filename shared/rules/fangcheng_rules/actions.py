@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from .hand import Hand
 from .melds import MeldKind
+from .values import value
 
 if TYPE_CHECKING:
     from .analysis import Analysis
@@ -16,7 +16,7 @@ ActionKind = Literal["discard", "chi", "pong", "kong", "win", "false_win", "pass
 PromptKind = Literal["piao", "turn", "claim", "dealt_out"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Action:
     """One thing a seat may do. An answer must equal one of the actions offered."""
 
@@ -39,7 +39,7 @@ FALSE_WIN = Action("false_win")
 """诈胡: to call a win without having one. It costs, and the decision stays open."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Prompt:
     """A seat's open decision and all that it may answer."""
 
@@ -48,8 +48,15 @@ class Prompt:
     kind: PromptKind
     actions: tuple[Action, ...]
 
+    def offers(self, action: Action) -> bool:
+        """Whether an action is one of `actions`."""
+        for offered in self.actions:
+            if offered is action:  # mostly; and comparing a dozen takes a while
+                return True
+        return action in self.actions
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class AnalyzeQuestion:
     """Asked of the evaluator: what is this hand? Answered by `Analysed`."""
 
@@ -60,7 +67,7 @@ class AnalyzeQuestion:
     """The seat's flowers, in the order in which it laid them down."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ScoreQuestion:
     """Asked of the evaluator: what does this finished hand pay? Answered by `Scored`."""
 
@@ -71,7 +78,7 @@ class ScoreQuestion:
 Question = AnalyzeQuestion | ScoreQuestion
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Choose:
     """A seat answers its decision."""
 
@@ -80,7 +87,7 @@ class Choose:
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TimeOut:
     """A seat's time for its decision has run out."""
 
@@ -88,14 +95,14 @@ class TimeOut:
     decision: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WindowOver:
     """The claim window has lasted as long as the table lets it."""
 
     window: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Analysed:
     """The evaluator's answer to an `AnalyzeQuestion`."""
 
@@ -103,7 +110,7 @@ class Analysed:
     analysis: Analysis
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Scored:
     """The evaluator's answer to a `ScoreQuestion`."""
 
@@ -114,7 +121,7 @@ class Scored:
 TrusteeReason = Literal["timeouts", "asked", "disconnected", "removed", "back"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SetTrustee:
     """A seat is played by the table from now on, or no longer."""
 
@@ -123,7 +130,7 @@ class SetTrustee:
     reason: TrusteeReason = "asked"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Leave:
     """A seat leaves for good, or its grace has ended (escape 逃跑).
 
@@ -134,7 +141,7 @@ class Leave:
     seat: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Dissolve:
     """An operator, or the players by vote, end the hand unpaid (解散)."""
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from .hand import Hand
 from .kernels.bound import FoundReading, Kernels, bind, kinds_in
 from .kernels.facts import SEVEN_PAIRS, STANDARD, total_fan
+from .kernels.templates import ALL_DRAGONS, FOUR_ALIKE, WINS
 from .melds import Meld, MeldKind
-from .tiles import COPIES, DRAGONS, ORPHANS, Kind
+from .tiles import COPIES, DRAGONS, ORPHANS, PLAY_KINDS, Kind
+from .values import value
 
 if TYPE_CHECKING:
     from .ruleset import Options, RuleSet
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Shape = Literal["standard", "seven_pairs", "thirteen_orphans"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Wait:
     """A kind that completes a legal win."""
 
@@ -32,7 +32,7 @@ class Wait:
     rule set does not tell (`RuleSet.worth`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KongChoice:
     """What a hand is after a kong, before its replacement."""
 
@@ -45,7 +45,7 @@ class KongChoice:
     """Empty for a whirlwind laid down: fourteen tiles are left."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DiscardChoice:
     """What fourteen tiles are after a discard."""
 
@@ -59,7 +59,7 @@ class DiscardChoice:
     """The exposed kongs that the thirteen could make of a discard, where they wait."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reading:
     """One way to read a winning hand."""
 
@@ -69,7 +69,7 @@ class Reading:
     two, four alike being two of them. Thirteen orphans: twelve single tiles, the pair last."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Analysis:
     """All there is to know of a hand."""
 
@@ -111,42 +111,69 @@ def analyze(
     without a kind of which the seat holds all four (rules page, "What a win needs"). `flowers`
     are the seat's; they matter for what a wait is worth (`RuleSet.worth`).
     """
-    kernels = bind(rule_set.hot)
-    bits = rule_set.hot.pack_options(options)
-    worth = _Worth(rule_set, options, kernels, bits, flowers)
-    if hand.size == 13:
-        waits = worth.waits(hand.concealed, hand.melds)
-        claim_kongs = worth.claim_kongs(hand.concealed, hand.melds) if waits else ()
-        if not progress:
-            return Analysis(waits=waits, claim_kongs=claim_kongs)
-        shanten, useful = kernels.progress(hand.concealed, hand.melds)
+    return Analyzer(rule_set, options)(hand, progress=progress, flowers=flowers)
+
+
+class Analyzer:
+    """`analyze` under the options of one table: what follows from them is found once."""
+
+    __slots__ = ("_bits", "_kernels", "_options", "_rule_set")
+
+    def __init__(self, rule_set: RuleSet, options: Options) -> None:
+        self._rule_set = rule_set
+        self._options = options
+        self._kernels = bind(rule_set.hot)
+        self._bits = rule_set.hot.pack_options(options)
+
+    def __call__(
+        self, hand: Hand, progress: bool = False, flowers: tuple[Kind, ...] = ()
+    ) -> Analysis:
+        """Analyse a hand of 13 or 14 tiles."""
+        concealed, melds, kernels = hand.concealed, hand.melds, self._kernels
+        if hand.size == 14:
+            # Most hands neither win nor wait nor hold four alike, and one look tells it.
+            brings, waiting = kernels.turn(concealed, melds, self._bits)
+            if not brings and not waiting and not progress:
+                return Analysis(discards=_none_waiting(concealed))
+        worth = _Worth(self._rule_set, self._options, kernels, self._bits, flowers)
+        if hand.size == 13:
+            waits = worth.waits(concealed, melds)
+            claim_kongs = worth.claim_kongs(concealed, melds) if waits else ()
+            if not progress:
+                return Analysis(waits=waits, claim_kongs=claim_kongs)
+            shanten, useful = kernels.progress(concealed, melds)
+            return Analysis(
+                waits=waits,
+                claim_kongs=claim_kongs,
+                shanten=shanten,
+                shape_shanten=kernels.shanten(concealed, melds),
+                useful=_played(self._rule_set, useful),
+            )
+
+        found = []
+        if brings & WINS:
+            found = winning_readings(self._rule_set, self._options, concealed, melds)
         return Analysis(
-            waits=waits,
-            claim_kongs=claim_kongs,
-            shanten=shanten,
-            shape_shanten=kernels.shanten(hand.concealed, hand.melds),
-            useful=_played(rule_set, useful),
+            wins=bool(found),
+            readings=tuple(reading for reading, _ in found),
+            items=tuple(found[0][1].items()) if found else (),
+            discards=worth.discards(hand, waiting, progress),
+            kongs=worth.kongs(hand) if brings & (FOUR_ALIKE | ALL_DRAGONS) else (),
+            shanten=kernels.legal_shanten(concealed, melds) if progress else None,
+            shape_shanten=kernels.shanten(concealed, melds) if progress else None,
         )
 
-    found = winning_readings(rule_set, options, hand.concealed, hand.melds)
-    return Analysis(
-        wins=bool(found),
-        readings=tuple(reading for reading, _ in found),
-        items=tuple(found[0][1].items()) if found else (),
-        discards=worth.discards(hand, progress),
-        kongs=worth.kongs(hand),
-        shanten=kernels.legal_shanten(hand.concealed, hand.melds) if progress else None,
-        shape_shanten=kernels.shanten(hand.concealed, hand.melds) if progress else None,
-    )
+
+_NOT_WAITING = tuple(DiscardChoice(kind) for kind in range(PLAY_KINDS))
+"""Discards that leave no wait; made once, since each hand has a dozen of them."""
 
 
-@cache
-def _not_waiting(kind: Kind) -> DiscardChoice:
-    """A discard that leaves no wait; made once, since each hand has a dozen of them."""
-    return DiscardChoice(kind)
+def _none_waiting(concealed: tuple[Kind, ...]) -> tuple[DiscardChoice, ...]:
+    # From a list and not as it goes, which would be slower.
+    return tuple([_NOT_WAITING[kind] for kind in dict.fromkeys(concealed)])
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Worth:
     """The kernels of a rule set, and what its waits are worth with these options and flowers."""
 
@@ -168,16 +195,16 @@ class _Worth:
         hand = Hand(concealed, melds)
         return tuple(Wait(kind, *worth(self.options, hand, self.flowers, kind)) for kind in found)
 
-    def discards(self, hand: Hand, progress: bool) -> tuple[DiscardChoice, ...]:
-        """What fourteen tiles are after each discard."""
+    def discards(
+        self, hand: Hand, waiting: Mapping[Kind, int], progress: bool
+    ) -> tuple[DiscardChoice, ...]:
+        """What fourteen tiles are after each discard; `waiting` are those that leave a wait."""
         concealed, melds = hand.concealed, hand.melds
-        waiting = self.kernels.discards(concealed, melds, self.bits)
-        kinds = sorted({*concealed})
         if not waiting and not progress:
-            return tuple(map(_not_waiting, kinds))
+            return _none_waiting(concealed)
         after = self.kernels.discard_progress(concealed, melds) if progress else {}
         choices = []
-        for kind in kinds:
+        for kind in dict.fromkeys(concealed):
             waits: tuple[Wait, ...] = ()
             claim_kongs: tuple[KongChoice, ...] = ()
             if kind in waiting:

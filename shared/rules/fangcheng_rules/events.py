@@ -8,7 +8,6 @@ not see (rules/README, what is seen) is taken out by whoever shows them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from .actions import Action, PromptKind, TrusteeReason
@@ -16,12 +15,13 @@ from .analysis import Analysis
 from .melds import Meld, MeldKind
 from .ruleset import OptionValue
 from .scoring import Dissolved, Draw, EightFlowers, End, Escape, Score, Win
+from .values import value
 
 DrawOrigin = Literal["front", "back", "flower", "dealt_out"]
 """From the front; from the back for a kong, from the back for a flower; dealt out (分张)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HandStarted:
     """The first event; all that the hand follows from, the wall included (secret)."""
 
@@ -40,7 +40,7 @@ class HandStarted:
     """Drawn hands in a row before this one."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asked:
     """A decision is open. Only its seat may learn of it."""
 
@@ -49,7 +49,7 @@ class Asked:
     kind: PromptKind
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answered:
     """A seat's answer to its decision (secret; what follows from it is told by other events).
 
@@ -61,7 +61,7 @@ class Answered:
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TimedOut:
     """A decision ran out (secret). What the table does instead follows in other events."""
 
@@ -69,7 +69,7 @@ class TimedOut:
     decision: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Withdrawn:
     """An open decision is void: another's answer outranked it, or the hand ended (secret)."""
 
@@ -77,7 +77,7 @@ class Withdrawn:
     decision: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TrusteeSet:
     """The table plays for a seat from now on, or no longer. Seen by all."""
 
@@ -86,14 +86,14 @@ class TrusteeSet:
     reason: TrusteeReason
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PiaoShown:
     """All have chosen their piao; shown together."""
 
     units: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Dealt:
     """The hands, sorted, by seat; the dealer's has fourteen tiles (each seat sees its own)."""
 
@@ -102,7 +102,7 @@ class Dealt:
     """The dealer's last tile (index 52), which stands as its drawn tile."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AnalysisKept:
     """The evaluator's answer about a seat's hand, as it was used (secret)."""
 
@@ -111,7 +111,7 @@ class AnalysisKept:
     analysis: Analysis
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Drew:
     """A seat drew a tile, which it alone sees."""
 
@@ -120,7 +120,7 @@ class Drew:
     origin: DrawOrigin
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FlowerLaid:
     """A seat laid a flower down, seen by all; its replacement is drawn next."""
 
@@ -128,7 +128,7 @@ class FlowerLaid:
     tile: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TreasureTurned:
     """A tile on the wall was turned up, seen by all: its kind is the treasure from now on.
 
@@ -140,7 +140,7 @@ class TreasureTurned:
     tile: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Discarded:
     """A discard; it opens the claim window."""
 
@@ -152,7 +152,7 @@ class Discarded:
     """The seat's concealed tiles, if the declaration shows them to all (明楼)."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Called:
     """A chi, pong or exposed kong of the last discard; a pong of a dragon that was robbed."""
 
@@ -160,7 +160,7 @@ class Called:
     meld: Meld
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KongDeclared:
     """A kong in the seat's own turn. An added kong opens the claim window.
 
@@ -173,7 +173,7 @@ class KongDeclared:
     declared: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KongDone:
     """The kong just declared stands; its replacement is drawn next (a whirlwind needs none)."""
 
@@ -182,7 +182,7 @@ class KongDone:
     kind: MeldKind
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KongRobbed:
     """The added kong never happened: what it was added to stays, the tile is the robber's."""
 
@@ -190,7 +190,7 @@ class KongRobbed:
     tile: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FalseWinCalled:
     """诈胡: a seat called a win that it does not have, seen by all. Its decision stays open."""
 
@@ -198,35 +198,35 @@ class FalseWinCalled:
     decision: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WindowClosed:
     """The claim window is over; no event is seen by anyone for this alone (secret)."""
 
     window: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LeaveNoted:
     """A seat left while a claim to win was pending: that is resolved first (secret)."""
 
     seat: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WinTaken:
     """The hand is won; the score is being asked for."""
 
     end: Win
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PlayEnded:
     """The hand ended without a win."""
 
     end: Draw | Escape | Dissolved | EightFlowers
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HandEnded:
     """The last event: all hands are shown, and what is paid."""
 

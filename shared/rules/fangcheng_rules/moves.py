@@ -6,14 +6,15 @@ Each function goes through the permitted calls in the order of rules/README ("A 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Protocol
 
-from .actions import FALSE_WIN, PASS, Action
+from .actions import FALSE_WIN, PASS, Action, ActionKind
 from .analysis import Analysis, KongChoice, Wait
 from .melds import Meld, MeldKind
 from .ruleset import RuleSet, SeatInPlay, TableInPlay, may_always
-from .tiles import is_suited, rank
+from .tiles import PLAY_KINDS, is_suited, rank
 
 
 class TableInTurn(TableInPlay, Protocol):
@@ -41,18 +42,28 @@ class SeatInTurn(SeatInPlay, Protocol):
 
 
 @cache
-def discard(tile: int, declare: str = "") -> Action:
-    """The action of discarding a tile; made once, since each turn offers a dozen of them."""
-    return Action("discard", tile, declare=declare)
+def action(
+    kind: ActionKind,
+    tile: int | None = None,
+    tiles: tuple[int, ...] = (),
+    declare: str = "",
+    meld: MeldKind | None = None,
+) -> Action:
+    """An action to offer; each is made once, since a turn offers a dozen of them."""
+    return Action(kind, tile, tiles, declare, meld=meld)
+
+
+_DISCARDS = tuple(action("discard", tile) for tile in range(PLAY_KINDS))
+"""Of each kind, without a declaration."""
 
 
 @cache
-def claimed_meld(action: Action, source: int, treasure: bool = False) -> Meld:
+def claimed_meld(claim: Action, source: int, treasure: bool = False) -> Meld:
     """The meld that a claim of a discard makes; `treasure`: of what is the treasure now."""
-    tile = action.tile if action.tile is not None else -1
-    match action.kind:
+    tile = claim.tile if claim.tile is not None else -1
+    match claim.kind:
         case "chi":
-            return Meld(MeldKind.CHI, (*action.tiles, tile), source, tile)
+            return Meld(MeldKind.CHI, (*claim.tiles, tile), source, tile)
         case "pong":
             return Meld(MeldKind.PONG, (tile,) * 3, source, tile, treasure)
         case _:
@@ -67,31 +78,33 @@ def turn_actions(table: TableInTurn, seat: SeatInTurn) -> tuple[Action, ...]:
     empty when there are none. A kong that must be made stands in for the discards.
     """
     calls = table.rule_set.calls
+    analysis = _analysis(seat)
     actions: list[Action] = []
     if may_win_by_draw(table, seat):
-        actions.append(Action("win", seat.drawn))
+        actions.append(action("win", seat.drawn))
     elif calls.false_wins(table.options):
         actions.append(FALSE_WIN)
     must_kong = False
-    for kong in permitted_kongs(table, seat):
-        declares = calls.declarations(table, seat, kong.waits, kong.kind)
-        actions += [
-            Action("kong", kong.tile, declare=declare, meld=kong.kind)
-            for declare in ("", *declares)
-        ]
-        must_kong = must_kong or calls.must_kong(table, seat, kong)
+    if analysis.kongs:
+        for kong in permitted_kongs(table, seat):
+            declares = calls.declarations(table, seat, kong.waits, kong.kind)
+            actions += [
+                action("kong", kong.tile, declare=declare, meld=kong.kind)
+                for declare in ("", *declares)
+            ]
+            must_kong = must_kong or calls.must_kong(table, seat, kong)
     if seat.declared:
         return (*actions, PASS) if actions else ()
     if must_kong:
         return tuple(actions)
-    permitted = permitted_discards(table, seat)
-    for choice in _analysis(seat).discards:
+    permitted = None if calls.may_discard is may_always else permitted_discards(table, seat)
+    for choice in analysis.discards:
         tile = choice.tile
-        if tile in permitted:
-            actions.append(discard(tile))
+        if permitted is None or tile in permitted:
+            actions.append(_DISCARDS[tile])
             if choice.waits:  # nothing is declared that does not wait
                 declares = calls.declarations(table, seat, choice.waits, None)
-                actions += [discard(tile, declare) for declare in declares]
+                actions += [action("discard", tile, declare=declare) for declare in declares]
     return tuple(actions)
 
 
@@ -128,21 +141,25 @@ def claim_actions(
     Empty when it can only pass. The strongest claim stands first.
     """
     concealed = seat.concealed
-    is_next = (source + 1) % 4 == seat.number and is_suited(tile)
-    if not seat.waits and tile not in concealed and not is_next:
+    is_held = tile in concealed
+    is_next = seat.number == source + 1 or source - seat.number == 3
+    if not is_held and not is_next and not seat.waits:
+        return ()
+    pairs = _chi_pairs(concealed, tile) if is_next else ()
+    if not is_held and not pairs and not seat.waits:
         return ()
     rules, calls = table.rule_set, table.rule_set.calls
     actions: list[Action] = []
     claims: list[Action] = []
-    if seat.waits and waits_on(seat, tile) and calls.may_win(table, seat, tile, "discard"):
-        actions.append(Action("win", tile))
-    alike = concealed.count(tile)
+    if waits_on(seat, tile) and calls.may_win(table, seat, tile, "discard"):
+        actions.append(action("win", tile))
+    alike = concealed.count(tile) if is_held else 0
     if alike == 3 and rules.wall.may_kong(table.wall_count):
-        claims.append(Action("kong", tile, meld=MeldKind.EXPOSED_KONG))
+        claims.append(action("kong", tile, meld=MeldKind.EXPOSED_KONG))
     if alike >= 2:
-        claims.append(Action("pong", tile))
-    if is_next:
-        claims += [Action("chi", tile, pair) for pair in _chi_pairs(seat, tile)]
+        claims.append(action("pong", tile))
+    if pairs:
+        claims += [action("chi", tile, pair) for pair in pairs]
     for claim in claims:
         waits: tuple[Wait, ...] = ()
         if claim.kind == "kong":
@@ -160,9 +177,9 @@ def rob_actions(table: TableInTurn, seat: SeatInTurn, tile: int) -> tuple[Action
     calls = table.rule_set.calls
     actions: list[Action] = []
     if waits_on(seat, tile) and calls.may_win(table, seat, tile, "rob_kong"):
-        actions.append(Action("win", tile))
+        actions.append(action("win", tile))
     if seat.concealed.count(tile) >= 2:
-        actions.append(Action("pong", tile))
+        actions.append(action("pong", tile))
     return _or_pass(table, actions)
 
 
@@ -190,7 +207,7 @@ def draws_treasure(table: TableInTurn, seat: SeatInTurn) -> bool:
 
 def waits_on(seat: SeatInPlay, tile: int) -> bool:
     """Whether the tile is a legal wait of the seat's thirteen tiles."""
-    return any(wait.tile == tile for wait in seat.waits)
+    return bool(seat.waits) and any(wait.tile == tile for wait in seat.waits)
 
 
 def _analysis(seat: SeatInTurn) -> Analysis:
@@ -199,17 +216,18 @@ def _analysis(seat: SeatInTurn) -> Analysis:
     return seat.analysis
 
 
-def _chi_pairs(seat: SeatInPlay, tile: int) -> list[tuple[int, int]]:
-    concealed = seat.concealed
-    return [pair for pair in _ends(tile) if pair[0] in concealed and pair[1] in concealed]
+def _chi_pairs(concealed: Sequence[int], tile: int) -> Sequence[tuple[int, int]]:
+    """The pairs in hand that make a sequence with this tile."""
+    pairs = _PAIRS[tile]
+    return pairs and [pair for pair in pairs if pair[0] in concealed and pair[1] in concealed]
 
 
-@cache
-def _ends(tile: int) -> tuple[tuple[int, int], ...]:
-    """The pairs of tiles that make a sequence with this one."""
-    place = rank(tile)
-    return tuple(
-        (tile + low, tile + high)
-        for low, high in ((-2, -1), (-1, 1), (1, 2))
-        if place + low >= 1 and place + high <= 9
-    )
+def _pairs(tile: int) -> Iterator[tuple[int, int]]:
+    if is_suited(tile):
+        for low, high in ((-2, -1), (-1, 1), (1, 2)):
+            if rank(tile) + low >= 1 and rank(tile) + high <= 9:
+                yield tile + low, tile + high
+
+
+_PAIRS = tuple(tuple(_pairs(tile)) for tile in range(PLAY_KINDS))
+"""By tile, what makes a sequence with it."""

@@ -27,7 +27,7 @@ point where something from outside is needed again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -41,7 +41,6 @@ from .actions import (
     Dissolve,
     Leave,
     Prompt,
-    PromptKind,
     Question,
     Scored,
     ScoreQuestion,
@@ -83,7 +82,15 @@ from .moves import claimed_meld, may_win_by_draw, permitted_discards, permitted_
 from .ruleset import OptionValue
 from .rulesets import rule_set
 from .scoring import SEATS, Dissolved, Draw, EightFlowers, Escape, Score, Win
-from .state import KONG_KINDS, Claimable, RoundState
+from .state import (
+    AFTER,
+    APPLY,
+    KONG_KINDS,
+    PROMPT_KINDS,
+    Claimable,
+    RoundState,
+    Stage,
+)
 from .tiles import PLAY_KINDS
 from .wall import DEALT, dealt_indices
 
@@ -143,7 +150,9 @@ class Round(RoundState):
             drawn_hands_before=setup.drawn_hands_before,
         )
         play = cls.started(first)
-        return play, [first, *play._go_on()]
+        events: list[Event] = [first]
+        play._go_on(events)
+        return play, events
 
     @classmethod
     def replay(cls, events: Iterable[Event]) -> Round:
@@ -206,74 +215,50 @@ class Round(RoundState):
         What the shell brings too late (a time-out of a decision answered before, an answer to a
         question that is void) changes nothing and returns no events.
         """
-        events: list[Event] = []
-        for event in _COMMANDS[type(command)](self, command):
-            self.apply(event)
-            events.append(event)
+        events: list[Event] = _COMMANDS[type(command)](self, command)
         if events:
-            events += self._go_on()
+            for event in events:
+                APPLY[type(event)](self, event)
+            self._go_on(events)
         return events
 
-    def _go_on(self) -> list[Event]:
-        told: list[Event] = []
-        while events := self._next():
-            for event in events:
-                self.apply(event)
-            told += events
-        return told
-
-    def _next(self) -> list[Event]:
-        """What happens now by itself; empty when something from outside is needed."""
-        if self.to_ask:
-            return [self._ask(next(iter(self.to_ask)))]
-        if self.stage in ("asking", "replace") and self.treasure_is_spent:
-            # What was claimed or laid down now lies face up; before any replacement is drawn.
-            return [self._turn_up()]
-        match self.stage:
-            case "piao":
-                if all(seat.piao is not None for seat in self.seats):
-                    return [PiaoShown(tuple(seat.piao or 0 for seat in self.seats))]
-            case "deal":
-                return [self._deal()]
-            case "flowers":
-                return self._lay_flowers()
-            case "treasure":
-                return [self._turn_up()]
-            case "turn":
-                if self.seats[self.turn].prompt is None:
-                    return self._played_by_table(self.turn)
-            case "window":
-                return self._resolve_claims()
-            case "replace":
-                if self.leavers:
-                    return [PlayEnded(Escape(self._first_leaver()))]
-                return [self._draw(self.turn, "back")]
-            case "dealt_out":
-                return self._resolve_dealt_out()
-            case "scoring":
-                if isinstance(self.end, Dissolved):
-                    return [self._hand_end(Score())]
-        return []
+    def _go_on(self, events: list[Event]) -> None:
+        """Add what happens now by itself, until something from outside is needed."""
+        while True:
+            if self.to_ask:
+                told: Sequence[Event] = [self._ask(number) for number in self.to_ask]
+            else:
+                told = _FOLLOWS[self.stage](self)
+            if not told:
+                return
+            for event in told:
+                APPLY[type(event)](self, event)
+            events += told
 
     def _ask(self, number: int) -> Event:
         seat = self.seats[number]
         if seat.trustee and self.stage != "turn":
             # Its first action is to win where it has declared, no piao before the deal.
             return Answered(number, 0, self.to_ask[number][0])
-        kinds: dict[str, PromptKind] = {"piao": "piao", "turn": "turn", "window": "claim"}
-        return Asked(number, seat.decisions + 1, kinds.get(self.stage, "dealt_out"))
+        return Asked(number, seat.decisions + 1, PROMPT_KINDS[self.stage])
 
-    def _deal(self) -> Dealt:
-        hands = dealt_indices(self.dealer)
-        return Dealt(
-            tuple(tuple(sorted(self.wall[index] for index in indices)) for indices in hands),
-            self.wall[DEALT - 1],
+    # What follows by itself in each stage.
+
+    def _after_piao(self) -> list[Event]:
+        if any(seat.piao is None for seat in self.seats):
+            return []
+        return [PiaoShown(tuple(seat.piao or 0 for seat in self.seats))]
+
+    def _deal(self) -> list[Event]:
+        hands = tuple(
+            tuple(sorted(self.wall[index] for index in indices))
+            for indices in dealt_indices(self.dealer)
         )
+        return [Dealt(hands, self.wall[DEALT - 1])]
 
     def _draw(self, seat: int, origin: DrawOrigin) -> Drew:
-        wall = self.wall_count
         is_front = origin not in ("back", "flower")
-        index = wall.front if is_front else self.rule_set.wall.replacement(wall)
+        index = self.front if is_front else self.rule_set.wall.replacement(self.wall_count)
         return Drew(seat, self.wall[index], origin)
 
     def _lay_flowers(self) -> list[Event]:
@@ -294,13 +279,30 @@ class Round(RoundState):
                     return [FlowerLaid(seat.number, tile)]
         return []
 
-    def _turn_up(self) -> TreasureTurned:
+    def _turn_up(self) -> list[Event]:
         """The next treasure, the first one after the deal."""
         turn_up = self.rule_set.turn_up
         index = turn_up(self.options, self.wall_count) if turn_up else None
-        return TreasureTurned(index, None if index is None else self.wall[index])
+        return [TreasureTurned(index, None if index is None else self.wall[index])]
+
+    def _before_answers(self) -> Sequence[Event]:
+        # What was claimed or laid down now lies face up.
+        return self._turn_up() if self.treasure is not None and self.treasure_is_spent else ()
+
+    def _replace(self) -> list[Event]:
+        if self.treasure_is_spent:
+            return self._turn_up()  # before any replacement is drawn
+        if self.leavers:
+            return [PlayEnded(Escape(self._first_leaver()))]
+        return [self._draw(self.turn, "back")]
+
+    def _before_scoring(self) -> list[Event]:
+        return [self._hand_end(Score())] if isinstance(self.end, Dissolved) else []
 
     # A turn.
+
+    def _play_for_silent(self) -> Sequence[Event]:
+        return self._played_by_table(self.turn) if self.seats[self.turn].prompt is None else ()
 
     def _played_by_table(self, number: int) -> list[Event]:
         """A turn played by the table: for a trustee, a locked seat, a turn that ran out."""
@@ -369,17 +371,18 @@ class Round(RoundState):
 
     # Claims.
 
-    def _resolve_claims(self) -> list[Event]:
+    def _resolve_claims(self) -> Sequence[Event]:
         """Settle the claims once no answer still out could outrank the best one given."""
-        table = cast(Claimable, self.claimable)
         if self.open_window is not None:
-            return []
-        order = [(table.seat + step) % 4 for step in (1, 2, 3)]
-        best = self._best_claim(order)
-        if any(self._could_outrank(seat, best, order) for seat in order):
+            return ()
+        table = cast(Claimable, self.claimable)
+        order = AFTER[table.seat]
+        best = self._best_claim(order) if self.claims else None
+        asked = self.prompts()
+        if asked and any(self._could_outrank(seat, best, order) for seat in asked):
             return []
         withdrawn: list[Event] = [
-            Withdrawn(seat, prompt.decision) for seat, prompt in self.prompts().items()
+            Withdrawn(seat, prompt.decision) for seat, prompt in asked.items()
         ]
         if best is not None and self.claims[best].kind == "win":
             robbed = [KongRobbed(table.seat, table.tile)] if table.is_kong else []
@@ -394,14 +397,14 @@ class Round(RoundState):
             meld = claimed_meld(self.claims[best], table.seat, is_treasure)
             return [*withdrawn, *robbed, Called(best, meld)]
         if self.treasure_is_spent:
-            return [*withdrawn, self._turn_up()]
-        return [*withdrawn, *self._next_draw((table.seat + 1) % 4)]
+            return [*withdrawn, *self._turn_up()]
+        return [*withdrawn, *self._next_draw(order[0])]
 
-    def _best_claim(self, order: list[int]) -> int | None:
+    def _best_claim(self, order: Sequence[int]) -> int | None:
         given = [seat for seat in order if seat in self.claims]
         return max(given, key=lambda seat: _RANK[self.claims[seat].kind], default=None)
 
-    def _could_outrank(self, seat: int, best: int | None, order: list[int]) -> bool:
+    def _could_outrank(self, seat: int, best: int | None, order: Sequence[int]) -> bool:
         prompt = self.seats[seat].prompt
         if prompt is None:
             return False
@@ -416,7 +419,7 @@ class Round(RoundState):
             return True
         return (could, -order.index(seat)) > (given, -order.index(best))
 
-    def _claimed_win(self, table: Claimable, best: int, order: list[int]) -> WinTaken:
+    def _claimed_win(self, table: Claimable, best: int, order: Sequence[int]) -> WinTaken:
         winners = [best]
         if self._several_win:
             winners = [s for s in order if s in self.claims and self.claims[s].kind == "win"]
@@ -476,30 +479,35 @@ class Round(RoundState):
     # The commands: what each brings about at once.
 
     def _choose(self, command: Choose) -> list[Event]:
+        number, action = command.seat, command.action
+        seat = self.seats[number] if number in SEATS else None
+        prompt = seat.prompt if seat is not None else None
+        if prompt is None or prompt.decision != command.decision or not prompt.offers(action):
+            raise self._refused(command)
+        if action.kind == "false_win":
+            return [FalseWinCalled(number, command.decision)]
+        answered = Answered(number, command.decision, action)
+        return [answered, *self._acted(number, action)] if prompt.kind == "turn" else [answered]
+
+    def _refused(self, command: Choose) -> ActionRefused:
+        """Why an answer cannot be taken."""
         if command.seat not in SEATS:
-            raise WrongSeat("NO_SUCH_SEAT", f"there is no seat {command.seat}", "seat")
+            return WrongSeat("NO_SUCH_SEAT", f"there is no seat {command.seat}", "seat")
         seat = self.seats[command.seat]
         if command.action == FALSE_WIN and command.decision == seat.false_win > 0:
-            raise AlreadyAnswered("ALREADY_ANSWERED", "this answer has been taken", "decision")
+            return AlreadyAnswered("ALREADY_ANSWERED", "this answer has been taken", "decision")
         before = seat.answers.get(command.decision)
         if before == command.action:
-            raise AlreadyAnswered("ALREADY_ANSWERED", "this answer has been taken", "decision")
+            return AlreadyAnswered("ALREADY_ANSWERED", "this answer has been taken", "decision")
         if before is not None or 0 < command.decision < seat.decisions:
-            raise StaleDecision("STALE_DECISION", "this decision is past", "decision")
+            return StaleDecision("STALE_DECISION", "this decision is past", "decision")
         if seat.prompt is None:
             if command.decision == seat.decisions > 0:
-                raise StaleDecision("STALE_DECISION", "this decision is past", "decision")
-            raise WrongSeat("NOT_ASKED", f"seat {command.seat} is not asked now", "seat")
+                return StaleDecision("STALE_DECISION", "this decision is past", "decision")
+            return WrongSeat("NOT_ASKED", f"seat {command.seat} is not asked now", "seat")
         if seat.prompt.decision != command.decision:
-            raise StaleDecision("STALE_DECISION", "no such decision is open", "decision")
-        if command.action not in seat.prompt.actions:
-            raise NotOffered("NOT_OFFERED", "this action is not among those offered", "action")
-        if command.action == FALSE_WIN:
-            return [FalseWinCalled(command.seat, command.decision)]
-        answered = Answered(command.seat, command.decision, command.action)
-        if seat.prompt.kind == "turn":
-            return [answered, *self._acted(command.seat, command.action)]
-        return [answered]
+            return StaleDecision("STALE_DECISION", "no such decision is open", "decision")
+        return NotOffered("NOT_OFFERED", "this action is not among those offered", "action")
 
     def _time_out(self, command: TimeOut) -> list[Event]:
         seat = self.seats[command.seat]
@@ -532,7 +540,8 @@ class Round(RoundState):
             return []
         asked, found = self.seats[seat], command.analysis
         is_whole = len(asked.concealed) + 3 * len(asked.melds) == 14
-        if {choice.tile for choice in found.discards} != set(asked.concealed if is_whole else ()):
+        kinds = [*dict.fromkeys(asked.concealed)] if is_whole else []
+        if [choice.tile for choice in found.discards] != kinds:
             raise ActionRefused("WRONG_ANALYSIS", "this is not about the hand asked", "analysis")
         return [AnalysisKept(command.question, seat, found)]
 
@@ -595,6 +604,20 @@ class Round(RoundState):
     def _withdraw_all(self) -> list[Event]:
         return [Withdrawn(seat, prompt.decision) for seat, prompt in self.prompts().items()]
 
+
+_FOLLOWS: dict[Stage, Callable[[Round], Sequence[Event]]] = {
+    "piao": Round._after_piao,
+    "deal": Round._deal,
+    "flowers": Round._lay_flowers,
+    "treasure": Round._turn_up,
+    "asking": Round._before_answers,
+    "turn": Round._play_for_silent,
+    "window": Round._resolve_claims,
+    "replace": Round._replace,
+    "dealt_out": Round._resolve_dealt_out,
+    "scoring": Round._before_scoring,
+    "ended": lambda play: (),
+}
 
 _COMMANDS: dict[type[Command], Any] = {
     Choose: Round._choose,

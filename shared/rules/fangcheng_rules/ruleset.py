@@ -15,6 +15,7 @@ from .errors import InvalidHand, InvalidOption
 from .kernels.facts import Hot
 from .melds import Meld, MeldKind
 from .tiles import PLAY_KINDS, is_flower, name
+from .values import value
 
 if TYPE_CHECKING:
     from .analysis import KongChoice, Wait
@@ -114,7 +115,7 @@ class Title:
     name_en: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WallCount:
     """How far a wall has been taken; all that an end-of-wall rule may look at."""
 
@@ -384,12 +385,12 @@ class RuleSet:
         """
         values = {spec.id: spec.default for spec in self.options}
         specs = {spec.id: spec for spec in self.options}
-        for key, value in (given or {}).items():
+        for key, wanted in (given or {}).items():
             if key not in specs:
                 raise InvalidOption(
                     "INVALID_OPTION", f"{self.id} has no option {key}", f"options.{key}"
                 )
-            values[key] = specs[key].check(value)
+            values[key] = specs[key].check(wanted)
         return values
 
     def check_tiles(self, hand: Hand, flowers: tuple[int, ...] = ()) -> None:

@@ -23,7 +23,7 @@ from .actions import (
     Scored,
     WindowOver,
 )
-from .analysis import Analysis, DiscardChoice, analyze
+from .analysis import Analysis, Analyzer, DiscardChoice, analyze
 from .events import Event
 from .hand import Hand
 from .melds import Meld, MeldKind
@@ -31,16 +31,18 @@ from .round import HandSetup, Round
 from .ruleset import Options, RuleSet, first_dealer
 from .scoring import Draw, Win, score
 from .tiles import COPIES
+from .values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Situation:
     """What a player knows when it is asked."""
 
     rule_set: RuleSet
     options: Options
-    concealed: tuple[int, ...]
-    melds: tuple[Meld, ...]
+    concealed: Sequence[int]
+    """Concealed tiles, sorted, the drawn one among them."""
+    melds: Sequence[Meld]
     analysis: Analysis | None
     """Of the player's fourteen tiles in its own turn; with progress if a player needs it."""
     declared: str = ""
@@ -68,8 +70,10 @@ class RandomPlayer:
 
     def choose(self, situation: Situation, prompt: Prompt) -> Action:
         """The win if there is one, else any action."""
-        first = prompt.actions[0]
-        return first if first.kind == "win" else self._chance.choice(prompt.actions)
+        actions = prompt.actions
+        if actions[0].kind == "win":
+            return actions[0]
+        return actions[int(self._chance.random() * len(actions))]
 
 
 class SimplePlayer:
@@ -94,7 +98,7 @@ class SimplePlayer:
         analysis = situation.analysis
         if analysis is None:
             raise ValueError("a turn comes with an analysis")
-        hand = Hand(situation.concealed, situation.melds)
+        hand = Hand(tuple(situation.concealed), tuple(situation.melds))
         discards = {c.tile: c for c in analysis.discards}
         kongs = {(c.tile, c.kind): c for c in analysis.kongs}
         best, least = prompt.actions[-1], float("inf")
@@ -117,7 +121,7 @@ class SimplePlayer:
         return best
 
     def _claim(self, situation: Situation, prompt: Prompt) -> Action:
-        now = Hand(situation.concealed, situation.melds)
+        now = Hand(tuple(situation.concealed), tuple(situation.melds))
         if len(now.concealed) + 3 * len(now.melds) != 13:
             return prompt.actions[-1]
         here = analyze(situation.rule_set, situation.options, now, progress=True)
@@ -177,10 +181,12 @@ def play_hand(
     `seen` is called with the machine and the new events after each step.
     """
     play, events = Round.begin(setup)
+    evaluator = Analyzer(play.rule_set, play.options)
+    progress = any(player.needs_progress for player in players)
     if seen:
         seen(play, events)
-    while not play.ended:
-        told = play.step(_next_command(play, players))
+    while play.stage != "ended":
+        told = play.step(_next_command(play, players, evaluator, progress))
         events += told
         if seen:
             seen(play, told)
@@ -189,36 +195,35 @@ def play_hand(
 
 def answer(play: Round, question: Question, *, progress: bool = False) -> Command:
     """The evaluator's answer to a question of this hand."""
+    return _answered(play, question, Analyzer(play.rule_set, play.options), progress)
+
+
+def _answered(play: Round, question: Question, evaluator: Analyzer, progress: bool) -> Command:
     if isinstance(question, AnalyzeQuestion):
-        found = analyze(
-            play.rule_set,
-            play.options,
-            question.hand,
-            progress=progress,
-            flowers=question.flowers,
-        )
-        return Analysed(question.number, found)
+        return Analysed(question.number, evaluator(question.hand, progress, question.flowers))
     return Scored(question.number, score(play.rule_set, play.options, question.finished))
 
 
-def _next_command(play: Round, players: Sequence[Player]) -> Command:
-    for question in play.questions():
-        return answer(play, question, progress=any(p.needs_progress for p in players))
-    for number, prompt in play.prompts().items():
-        seat = play.seats[number]
-        situation = Situation(
-            play.rule_set,
-            play.options,
-            tuple(seat.concealed),
-            tuple(seat.melds),
-            seat.analysis,
-            seat.declared,
-        )
-        return Choose(number, prompt.decision, players[number].choose(situation, prompt))
-    window = play.window()
-    if window is None:
-        raise RuntimeError("the hand waits for nothing")
-    return WindowOver(window)
+def _next_command(
+    play: Round, players: Sequence[Player], evaluator: Analyzer, progress: bool
+) -> Command:
+    for seat in play.seats:
+        prompt = seat.prompt
+        if prompt is not None:
+            situation = Situation(
+                play.rule_set,
+                play.options,
+                seat.concealed,
+                seat.melds,
+                seat.analysis,
+                seat.declared,
+            )
+            chosen = players[seat.number].choose(situation, prompt)
+            return Choose(seat.number, prompt.decision, chosen)
+    window = play.open_window
+    if window is not None:
+        return WindowOver(window)
+    return _answered(play, play.questions()[0], evaluator, progress)
 
 
 def play_hands(

@@ -9,9 +9,9 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, cast
+from typing import Any, Final, Literal, Self, cast
 
-from .actions import FALSE_WIN, Action, Prompt, PromptKind
+from .actions import FALSE_WIN, PASS, Action, Prompt, PromptKind
 from .analysis import Analysis, DiscardChoice, KongChoice, Wait
 from .events import (
     AnalysisKept,
@@ -46,6 +46,7 @@ from .ruleset import Options, RuleSet, WallCount
 from .rulesets import rule_set
 from .scoring import SEATS, Dissolved, End, FinishedHand, KongKind, Score, SeatEnd, Win
 from .tiles import COPIES, DRAGONS, PLAY_KINDS
+from .values import value
 from .wall import DEALT
 
 Stage = Literal[
@@ -61,6 +62,17 @@ Stage = Literal[
     "scoring",  # the hand is decided, the evaluator is asked what it pays
     "ended",
 ]
+
+PROMPT_KINDS: dict[Stage, PromptKind] = {
+    "piao": "piao",
+    "turn": "turn",
+    "window": "claim",
+    "dealt_out": "dealt_out",
+}
+"""What a seat is asked for in each stage in which it is asked."""
+
+AFTER = ((1, 2, 3), (2, 3, 0), (3, 0, 1), (0, 1, 2))
+"""The other seats in turn order, by seat."""
 
 KONG_KINDS: dict[MeldKind, KongKind] = {
     MeldKind.EXPOSED_KONG: "exposed",
@@ -133,11 +145,13 @@ class SeatState:
 
     def choice(self, tile: int) -> DiscardChoice:
         """What its fourteen tiles are after a discard."""
-        analysis = cast(Analysis, self.analysis)
-        return next(choice for choice in analysis.discards if choice.tile == tile)
+        for choice in self.analysis.discards if self.analysis is not None else ():
+            if choice.tile == tile:
+                return choice
+        raise ValueError(f"there is no {tile} to discard")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Claimable:
     """The discard or the tile of the added kong that lies open to claims."""
 
@@ -150,7 +164,7 @@ class Claimable:
     """An added kong: what its owner is left with if the tile is robbed."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LastKong:
     """The kong whose replacement the seat in turn has drawn or is about to draw."""
 
@@ -248,14 +262,9 @@ class RoundState:
     @property
     def wall_count(self) -> WallCount:
         """How far the wall has been taken."""
-        return WallCount(
-            len(self.wall),
-            self.front,
-            self.replacements,
-            self.kongs,
-            tuple(self.turned),
-            due=int(self.stage == "replace"),
-        )
+        due = 1 if self.stage == "replace" else 0
+        turned = tuple(self.turned)
+        return WallCount(len(self.wall), self.front, self.replacements, self.kongs, turned, due)
 
     @property
     def tiles_left(self) -> int:
@@ -318,7 +327,7 @@ class RoundState:
 
     def apply(self, event: Event) -> None:
         """Change the state by one event."""
-        _APPLY[type(event)](self, event)
+        APPLY[type(event)](self, event)
 
     def _ask_about(self, seat: int) -> None:
         self.asked += 1
@@ -332,7 +341,8 @@ class RoundState:
 
     def _answered(self, event: Answered) -> None:
         seat = self.seats[event.seat]
-        kind = self._prompt_kind(event.seat)
+        prompt = seat.prompt
+        kind = PROMPT_KINDS[self.stage] if prompt is None else prompt.kind
         if event.decision:
             seat.answers[event.decision] = event.action
             seat.prompt = None
@@ -344,13 +354,6 @@ class RoundState:
             seat.piao = event.action.amount
         elif kind != "turn" and event.action.kind != "pass":
             self.claims[event.seat] = event.action
-
-    def _prompt_kind(self, seat: int) -> PromptKind:
-        prompt = self.seats[seat].prompt
-        if prompt is not None:
-            return prompt.kind
-        stages: dict[str, PromptKind] = {"piao": "piao", "window": "claim"}
-        return stages.get(self.stage, "dealt_out")
 
     def _timed_out(self, event: TimedOut) -> None:
         seat = self.seats[event.seat]
@@ -464,7 +467,8 @@ class RoundState:
                 # The thirteen without the drawn tile: after an exposed kong this is the first
                 # that is heard of their waits.
                 seat.keeps(seat.choice(seat.drawn))
-                self._check_spoilt(seat)
+                if seat.declared:
+                    self._check_spoilt(seat)
         if self.pending:
             return
         if self.dealt_out:
@@ -485,7 +489,7 @@ class RoundState:
     def _ask_dealt_out(self, number: int) -> None:
         seat = self.seats[number]
         if may_win_by_draw(self, seat):
-            self._ask_to_claim(number, (Action("win", seat.drawn), Action("pass")))
+            self._ask_to_claim(number, (Action("win", seat.drawn), PASS))
 
     def _ask_to_claim(self, number: int, actions: tuple[Action, ...]) -> None:
         # A trustee passes every claim, but wins where it has declared (rules/README).
@@ -507,11 +511,12 @@ class RoundState:
         seat.last_discard = event.tile
         seat.keeps(seat.choice(event.tile))
         self._open_to_claims(
-            Claimable(event.seat, event.tile, False, after_kong=self.last_kong is not None)
+            Claimable(event.seat, event.tile, False, self.last_kong is not None, None)
         )
 
     def _open_to_claims(self, claimable: Claimable) -> None:
-        actor = self.seats[claimable.seat]
+        source, tile = claimable.seat, claimable.tile
+        actor = self.seats[source]
         actor.drawn = None
         actor.analysis = None
         self.to_ask.clear()
@@ -520,18 +525,17 @@ class RoundState:
         self.windows += 1
         self.open_window = self.windows
         self.stage = "window"
-        for step in (1, 2, 3):
-            number = (claimable.seat + step) % 4
+        for number in AFTER[source]:
             seat = self.seats[number]
             if claimable.is_kong:
-                actions = rob_actions(self, seat, claimable.tile)
+                actions = rob_actions(self, seat, tile)
             else:
-                actions = claim_actions(self, seat, claimable.tile, claimable.seat)
+                actions = claim_actions(self, seat, tile, source)
             if actions:
                 self._ask_to_claim(number, actions)
                 if actions[0].kind == "win" and not claimable.is_kong:
                     # Passed, unless the hand ends with it or a claim of its own clears it.
-                    wait = next(wait for wait in seat.waits if wait.tile == claimable.tile)
+                    wait = next(wait for wait in seat.waits if wait.tile == tile)
                     seat.passed = (*seat.passed, wait)
 
     def _called(self, event: Called) -> None:
@@ -650,7 +654,7 @@ class RoundState:
         self.stage = "ended"
 
 
-_APPLY: dict[type[Event], Callable[[RoundState, Any], None]] = {
+APPLY: Final[dict[type[Event], Callable[[RoundState, Any], None]]] = {
     Asked: RoundState._asked,
     Answered: RoundState._answered,
     TimedOut: RoundState._timed_out,

@@ -231,6 +231,39 @@ class Timing(_message.Message):
 Global___Timing: _TypeAlias = Timing  # noqa: Y015
 
 @_typing.final
+class TalkRules(_message.Message):
+    """What may be said at a table.
+
+    Example: `{phrases_only: true, spectators: true}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OFF_FIELD_NUMBER: _builtins.int
+    PHRASES_ONLY_FIELD_NUMBER: _builtins.int
+    SPECTATORS_FIELD_NUMBER: _builtins.int
+    off: _builtins.bool
+    """Nothing at all."""
+    phrases_only: _builtins.bool
+    """Phrases, but no text."""
+    spectators: _builtins.bool
+    """Spectators hear what is said; otherwise only the seats do."""
+    def __init__(
+        self,
+        *,
+        off: _builtins.bool = ...,
+        phrases_only: _builtins.bool = ...,
+        spectators: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["off", b"off", "phrases_only", b"phrases_only", "spectators", b"spectators"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TalkRules: _TypeAlias = TalkRules  # noqa: Y015
+
+@_typing.final
 class Table(_message.Message):
     """A table as everybody may see it."""
 
@@ -272,6 +305,7 @@ class Table(_message.Message):
     CLOSED_REASON_FIELD_NUMBER: _builtins.int
     FEES_FIELD_NUMBER: _builtins.int
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
+    TALK_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """Made by the service."""
     phase: Global___TablePhase.ValueType
@@ -322,6 +356,10 @@ class Table(_message.Message):
     def fees(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableFee]:
         """Flat fees."""
 
+    @_builtins.property
+    def talk(self) -> Global___TalkRules:
+        """What may be said."""
+
     def __init__(
         self,
         *,
@@ -341,10 +379,11 @@ class Table(_message.Message):
         closed_reason: _builtins.str = ...,
         fees: _abc.Iterable[Global___TableFee] | None = ...,
         hold_only: _builtins.bool = ...,
+        talk: Global___TalkRules | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "timing", b"timing"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "table_id", b"table_id", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "table_id", b"table_id", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

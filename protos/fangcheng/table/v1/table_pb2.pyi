@@ -16,6 +16,7 @@ from fangcheng.table.v1 import events_pb2 as _events_pb2
 from fangcheng.table.v1 import state_pb2 as _state_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -133,6 +134,7 @@ class CreateTableRequest(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     FEES_FIELD_NUMBER: _builtins.int
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
+    TALK_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Chosen by the caller; a repeat is answered with the same table."""
     hands: _builtins.int
@@ -163,6 +165,10 @@ class CreateTableRequest(_message.Message):
     def fees(self) -> _containers.RepeatedCompositeFieldContainer[_state_pb2.TableFee]:
         """Flat fees; at most one for each seat, currency and book."""
 
+    @_builtins.property
+    def talk(self) -> _state_pb2.TalkRules:
+        """What may be said at the table; unset: everything, between the seats."""
+
     def __init__(
         self,
         *,
@@ -175,10 +181,11 @@ class CreateTableRequest(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         fees: _abc.Iterable[_state_pb2.TableFee] | None = ...,
         hold_only: _builtins.bool = ...,
+        talk: _state_pb2.TalkRules | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules", "timing", b"timing"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "request_id", b"request_id", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "request_id", b"request_id", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -370,6 +377,7 @@ class AttendRequest(_message.Message):
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
     SNAPSHOT_FIELD_NUMBER: _builtins.int
+    MUTED_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     from_number: _builtins.int
@@ -380,6 +388,10 @@ class AttendRequest(_message.Message):
     """Begin with a Snapshot of the table as it is now, whatever the number: for a client that has met a
     kind of event which it does not know.
     """
+    @_builtins.property
+    def muted(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Seats whose talk is not sent on this stream. To mute another, attend again from the newest number."""
+
     def __init__(
         self,
         *,
@@ -387,10 +399,11 @@ class AttendRequest(_message.Message):
         from_number: _builtins.int = ...,
         entropy: _builtins.bytes = ...,
         snapshot: _builtins.bool = ...,
+        muted: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "muted", b"muted", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -404,6 +417,7 @@ class AttendResponse(_message.Message):
 
     EVENT_FIELD_NUMBER: _builtins.int
     HEARTBEAT_FIELD_NUMBER: _builtins.int
+    TALK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def event(self) -> _events_pb2.TableEvent:
         """The next event of this seat."""
@@ -412,17 +426,22 @@ class AttendResponse(_message.Message):
     def heartbeat(self) -> _events_pb2.Heartbeat:
         """Sent when nothing else was for a while."""
 
+    @_builtins.property
+    def talk(self) -> Global___Talk:
+        """What a seat says, the caller's own among them."""
+
     def __init__(
         self,
         *,
         event: _events_pb2.TableEvent | None = ...,
         heartbeat: _events_pb2.Heartbeat | None = ...,
+        talk: Global___Talk | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message", "talk", b"talk"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message", "talk", b"talk"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["event", "heartbeat"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["event", "heartbeat", "talk"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -483,6 +502,7 @@ class AddSeat(_message.Message):
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
     ENTROPY_FIELD_NUMBER: _builtins.int
     SNAPSHOT_FIELD_NUMBER: _builtins.int
+    MUTED_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The player whose seat it is."""
     table_id: _builtins.str
@@ -493,6 +513,10 @@ class AddSeat(_message.Message):
     """As in AttendRequest."""
     snapshot: _builtins.bool
     """As in AttendRequest."""
+    @_builtins.property
+    def muted(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """As in AttendRequest. To mute another, add the seat again."""
+
     def __init__(
         self,
         *,
@@ -501,10 +525,11 @@ class AddSeat(_message.Message):
         from_number: _builtins.int = ...,
         entropy: _builtins.bytes = ...,
         snapshot: _builtins.bool = ...,
+        muted: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "player_id", b"player_id", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entropy", b"entropy", "from_number", b"from_number", "muted", b"muted", "player_id", b"player_id", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -582,6 +607,7 @@ class AttendManyResponse(_message.Message):
     PROBLEM_FIELD_NUMBER: _builtins.int
     ACTED_FIELD_NUMBER: _builtins.int
     DONE_FIELD_NUMBER: _builtins.int
+    TALK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def events(self) -> Global___SeatEvents:
         """Events of one or more seats, in order for each seat."""
@@ -602,6 +628,10 @@ class AttendManyResponse(_message.Message):
     def done(self) -> Global___SeatDone:
         """A seat whose table has closed; every event was sent."""
 
+    @_builtins.property
+    def talk(self) -> Global___SeatTalk:
+        """What one seat hears."""
+
     def __init__(
         self,
         *,
@@ -610,12 +640,13 @@ class AttendManyResponse(_message.Message):
         problem: Global___SeatProblem | None = ...,
         acted: Global___SeatActed | None = ...,
         done: Global___SeatDone | None = ...,
+        talk: Global___SeatTalk | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["acted", b"acted", "done", b"done", "events", b"events", "heartbeat", b"heartbeat", "message", b"message", "problem", b"problem"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["acted", b"acted", "done", b"done", "events", b"events", "heartbeat", b"heartbeat", "message", b"message", "problem", b"problem", "talk", b"talk"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acted", b"acted", "done", b"done", "events", b"events", "heartbeat", b"heartbeat", "message", b"message", "problem", b"problem"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acted", b"acted", "done", b"done", "events", b"events", "heartbeat", b"heartbeat", "message", b"message", "problem", b"problem", "talk", b"talk"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["events", "heartbeat", "problem", "acted", "done"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["events", "heartbeat", "problem", "acted", "done", "talk"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -744,6 +775,79 @@ class SeatActed(_message.Message):
 Global___SeatActed: _TypeAlias = SeatActed  # noqa: Y015
 
 @_typing.final
+class SeatTalk(_message.Message):
+    """What one seat among many hears."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    TALK_FIELD_NUMBER: _builtins.int
+    player_id: _builtins.str
+    """The player whose seat hears it."""
+    table_id: _builtins.str
+    """The table."""
+    @_builtins.property
+    def talk(self) -> Global___Talk:
+        """What was said."""
+
+    def __init__(
+        self,
+        *,
+        player_id: _builtins.str = ...,
+        table_id: _builtins.str = ...,
+        talk: Global___Talk | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["talk", b"talk"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_id", b"player_id", "table_id", b"table_id", "talk", b"talk"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatTalk: _TypeAlias = SeatTalk  # noqa: Y015
+
+@_typing.final
+class Talk(_message.Message):
+    """What a seat says.
+
+    Example: `{seat: 2, phrase: "well_played"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    TIME_FIELD_NUMBER: _builtins.int
+    PHRASE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """Who says it."""
+    phrase: _builtins.str
+    """One of the phrases that the service is set up with; clients have the words, or a voice, for it."""
+    text: _builtins.str
+    """Words of the player's own."""
+    @_builtins.property
+    def time(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        time: _timestamp_pb2.Timestamp | None = ...,
+        phrase: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["phrase", b"phrase", "text", b"text", "time", b"time", "what", b"what"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["phrase", b"phrase", "seat", b"seat", "text", b"text", "time", b"time", "what", b"what"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_what: _TypeAlias = _typing.Literal["phrase", "text"]  # noqa: Y015
+    _WhichOneofArgType_what: _TypeAlias = _typing.Literal["what", b"what"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_what) -> _WhichOneofReturnType_what | None: ...
+
+Global___Talk: _TypeAlias = Talk  # noqa: Y015
+
+@_typing.final
 class SeatDone(_message.Message):
     """A seat whose table has closed."""
 
@@ -868,6 +972,7 @@ class WatchResponse(_message.Message):
 
     EVENT_FIELD_NUMBER: _builtins.int
     HEARTBEAT_FIELD_NUMBER: _builtins.int
+    TALK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def event(self) -> _events_pb2.TableEvent:
         """The next event of the spectators' view."""
@@ -876,21 +981,325 @@ class WatchResponse(_message.Message):
     def heartbeat(self) -> _events_pb2.Heartbeat:
         """Sent when nothing else was for a while."""
 
+    @_builtins.property
+    def talk(self) -> Global___Talk:
+        """What a seat says, where the table lets spectators hear it."""
+
     def __init__(
         self,
         *,
         event: _events_pb2.TableEvent | None = ...,
         heartbeat: _events_pb2.Heartbeat | None = ...,
+        talk: Global___Talk | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message", "talk", b"talk"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "heartbeat", b"heartbeat", "message", b"message", "talk", b"talk"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["event", "heartbeat"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["event", "heartbeat", "talk"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
 Global___WatchResponse: _TypeAlias = WatchResponse  # noqa: Y015
+
+@_typing.final
+class SayRequest(_message.Message):
+    """Says something.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", phrase: "well_played"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    PHRASE_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    """The table."""
+    phrase: _builtins.str
+    """As in Talk."""
+    text: _builtins.str
+    """As in Talk; spaces around it are taken off."""
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        phrase: _builtins.str = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["phrase", b"phrase", "text", b"text", "what", b"what"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["phrase", b"phrase", "table_id", b"table_id", "text", b"text", "what", b"what"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_what: _TypeAlias = _typing.Literal["phrase", "text"]  # noqa: Y015
+    _WhichOneofArgType_what: _TypeAlias = _typing.Literal["what", b"what"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_what) -> _WhichOneofReturnType_what | None: ...
+
+Global___SayRequest: _TypeAlias = SayRequest  # noqa: Y015
+
+@_typing.final
+class SayResponse(_message.Message):
+    """It was said."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SayResponse: _TypeAlias = SayResponse  # noqa: Y015
+
+@_typing.final
+class WatchTablesRequest(_message.Message):
+    """Watches the live tables.
+
+    Example: `{rule_set: "baishan_kele", labels: {key: "club", value: "17"}}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    RULE_SET_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    rule_set: _builtins.str
+    """Only of this rule set; empty: of all."""
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Only tables with all of these labels."""
+
+    def __init__(
+        self,
+        *,
+        rule_set: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "rule_set", b"rule_set"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchTablesRequest: _TypeAlias = WatchTablesRequest  # noqa: Y015
+
+@_typing.final
+class WatchTablesResponse(_message.Message):
+    """One message of the stream of summaries."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANGES_FIELD_NUMBER: _builtins.int
+    HEARTBEAT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def changes(self) -> Global___TableChanges:
+        """What has changed."""
+
+    @_builtins.property
+    def heartbeat(self) -> _events_pb2.Heartbeat:
+        """Sent when nothing else was for a while; its number is 0."""
+
+    def __init__(
+        self,
+        *,
+        changes: Global___TableChanges | None = ...,
+        heartbeat: _events_pb2.Heartbeat | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "heartbeat", b"heartbeat", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["changes", "heartbeat"]  # noqa: Y015
+    _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
+
+Global___WatchTablesResponse: _TypeAlias = WatchTablesResponse  # noqa: Y015
+
+@_typing.final
+class TableChanges(_message.Message):
+    """What has changed among the live tables."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLES_FIELD_NUMBER: _builtins.int
+    GONE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def tables(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableSummary]:
+        """New tables, and those that have changed; one that has closed comes a last time."""
+
+    @_builtins.property
+    def gone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of tables that are to be forgotten: closed, or played elsewhere."""
+
+    def __init__(
+        self,
+        *,
+        tables: _abc.Iterable[Global___TableSummary] | None = ...,
+        gone: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["gone", b"gone", "tables", b"tables"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableChanges: _TypeAlias = TableChanges  # noqa: Y015
+
+@_typing.final
+class TableSummary(_message.Message):
+    """A table at a glance.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", rule_set: "baishan_kele", phase:
+    TABLE_PHASE_PLAYING, hand_number: 3, hands: 8, wall_tiles: 41, spectators: 2}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    RULE_SET_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    PHASE_FIELD_NUMBER: _builtins.int
+    HAND_NUMBER_FIELD_NUMBER: _builtins.int
+    HANDS_FIELD_NUMBER: _builtins.int
+    DEALER_FIELD_NUMBER: _builtins.int
+    WALL_TILES_FIELD_NUMBER: _builtins.int
+    SEATS_FIELD_NUMBER: _builtins.int
+    SPECTATORS_FIELD_NUMBER: _builtins.int
+    CREATED_FIELD_NUMBER: _builtins.int
+    CLOSED_REASON_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    """The table."""
+    rule_set: _builtins.str
+    """What is played."""
+    phase: _state_pb2.TablePhase.ValueType
+    """Where it stands."""
+    hand_number: _builtins.int
+    """Counts the hands from 1."""
+    hands: _builtins.int
+    """Hands to play; 0: open."""
+    dealer: _builtins.int
+    """The dealer of the hand."""
+    wall_tiles: _builtins.int
+    """Tiles left in the wall."""
+    spectators: _builtins.int
+    """Streams that watch it."""
+    closed_reason: _builtins.str
+    """Why it closed; empty while it is open."""
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """The table's labels."""
+
+    @_builtins.property
+    def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSummary]:
+        """Seats 0 to 3."""
+
+    @_builtins.property
+    def created(self) -> _timestamp_pb2.Timestamp:
+        """When it was created."""
+
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        rule_set: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        phase: _state_pb2.TablePhase.ValueType = ...,
+        hand_number: _builtins.int = ...,
+        hands: _builtins.int = ...,
+        dealer: _builtins.int = ...,
+        wall_tiles: _builtins.int = ...,
+        seats: _abc.Iterable[Global___SeatSummary] | None = ...,
+        spectators: _builtins.int = ...,
+        created: _timestamp_pb2.Timestamp | None = ...,
+        closed_reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "created", b"created", "dealer", b"dealer", "hand_number", b"hand_number", "hands", b"hands", "labels", b"labels", "phase", b"phase", "rule_set", b"rule_set", "seats", b"seats", "spectators", b"spectators", "table_id", b"table_id", "wall_tiles", b"wall_tiles"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableSummary: _TypeAlias = TableSummary  # noqa: Y015
+
+@_typing.final
+class SeatSummary(_message.Message):
+    """A seat at a glance."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
+    PROFILE_FIELD_NUMBER: _builtins.int
+    CONNECTED_FIELD_NUMBER: _builtins.int
+    TRUSTEE_FIELD_NUMBER: _builtins.int
+    STANDING_FIELD_NUMBER: _builtins.int
+    player_id: _builtins.str
+    """The player."""
+    profile: _builtins.bytes
+    """As it came in CreateTable."""
+    connected: _builtins.bool
+    """A live stream attends the seat."""
+    trustee: _builtins.bool
+    """The table plays for the seat (托管)."""
+    standing: _builtins.int
+    """Units won (above 0) or lost (below 0) at this table."""
+    def __init__(
+        self,
+        *,
+        player_id: _builtins.str = ...,
+        profile: _builtins.bytes = ...,
+        connected: _builtins.bool = ...,
+        trustee: _builtins.bool = ...,
+        standing: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connected", b"connected", "player_id", b"player_id", "profile", b"profile", "standing", b"standing", "trustee", b"trustee"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatSummary: _TypeAlias = SeatSummary  # noqa: Y015
 
 @_typing.final
 class LeaveTableRequest(_message.Message):

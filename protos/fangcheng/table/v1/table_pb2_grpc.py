@@ -70,6 +70,16 @@ class TableServiceStub(object):
                 request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchResponse.FromString,
                 _registered_method=True)
+        self.WatchTables = channel.unary_stream(
+                '/fangcheng.table.v1.TableService/WatchTables',
+                request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesResponse.FromString,
+                _registered_method=True)
+        self.Say = channel.unary_unary(
+                '/fangcheng.table.v1.TableService/Say',
+                request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.SayRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.SayResponse.FromString,
+                _registered_method=True)
         self.LeaveTable = channel.unary_unary(
                 '/fangcheng.table.v1.TableService/LeaveTable',
                 request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableRequest.SerializeToString,
@@ -164,6 +174,29 @@ class TableServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchTables(self, request, context):
+        """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
+        each that has changed, once a second at most (unless the service is set otherwise), so that nothing
+        of a hand shows in the time of a message. It does not end by itself.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Say(self, request, context):
+        """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
+        has no number, is not kept, and is not told again to a stream that is resumed. A seat may say five
+        things one after the other, and one every two seconds.
+
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (UNKNOWN_PHRASE;
+        INVALID_TEXT: longer than 60 characters, or with others than letters, figures, signs and spaces),
+        FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED), RESOURCE_EXHAUSTED
+        (TALKS_TOO_MUCH, with the time to wait).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def LeaveTable(self, request, context):
         """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
         hand is in play. Asking again changes nothing; now may follow after.
@@ -211,6 +244,16 @@ def add_TableServiceServicer_to_server(servicer, server):
                     servicer.Watch,
                     request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchRequest.FromString,
                     response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchResponse.SerializeToString,
+            ),
+            'WatchTables': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchTables,
+                    request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesRequest.FromString,
+                    response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesResponse.SerializeToString,
+            ),
+            'Say': grpc.unary_unary_rpc_method_handler(
+                    servicer.Say,
+                    request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.SayRequest.FromString,
+                    response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.SayResponse.SerializeToString,
             ),
             'LeaveTable': grpc.unary_unary_rpc_method_handler(
                     servicer.LeaveTable,
@@ -408,6 +451,60 @@ class TableService(object):
             '/fangcheng.table.v1.TableService/Watch',
             fangcheng_dot_table_dot_v1_dot_table__pb2.WatchRequest.SerializeToString,
             fangcheng_dot_table_dot_v1_dot_table__pb2.WatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchTables(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/fangcheng.table.v1.TableService/WatchTables',
+            fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesRequest.SerializeToString,
+            fangcheng_dot_table_dot_v1_dot_table__pb2.WatchTablesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Say(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.table.v1.TableService/Say',
+            fangcheng_dot_table_dot_v1_dot_table__pb2.SayRequest.SerializeToString,
+            fangcheng_dot_table_dot_v1_dot_table__pb2.SayResponse.FromString,
             options,
             channel_credentials,
             insecure,

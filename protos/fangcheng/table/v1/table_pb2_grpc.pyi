@@ -94,6 +94,21 @@ class TableServiceStub:
     """
     Watch: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]
     """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+    WatchTables: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]
+    """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
+    each that has changed, once a second at most (unless the service is set otherwise), so that nothing
+    of a hand shows in the time of a message. It does not end by itself.
+    """
+    Say: _grpc.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]
+    """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
+    has no number, is not kept, and is not told again to a stream that is resumed. A seat may say five
+    things one after the other, and one every two seconds.
+
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (UNKNOWN_PHRASE;
+    INVALID_TEXT: longer than 60 characters, or with others than letters, figures, signs and spaces),
+    FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED), RESOURCE_EXHAUSTED
+    (TALKS_TOO_MUCH, with the time to wait).
+    """
     LeaveTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.LeaveTableRequest, _table_pb2.LeaveTableResponse]
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
     hand is in play. Asking again changes nothing; now may follow after.
@@ -160,6 +175,21 @@ class TableServiceAsyncStub(TableServiceStub):
     """
     Watch: _aio.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]  # type: ignore[assignment]
     """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+    WatchTables: _aio.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]  # type: ignore[assignment]
+    """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
+    each that has changed, once a second at most (unless the service is set otherwise), so that nothing
+    of a hand shows in the time of a message. It does not end by itself.
+    """
+    Say: _aio.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]  # type: ignore[assignment]
+    """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
+    has no number, is not kept, and is not told again to a stream that is resumed. A seat may say five
+    things one after the other, and one every two seconds.
+
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (UNKNOWN_PHRASE;
+    INVALID_TEXT: longer than 60 characters, or with others than letters, figures, signs and spaces),
+    FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED), RESOURCE_EXHAUSTED
+    (TALKS_TOO_MUCH, with the time to wait).
+    """
     LeaveTable: _aio.UnaryUnaryMultiCallable[_table_pb2.LeaveTableRequest, _table_pb2.LeaveTableResponse]  # type: ignore[assignment]
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
     hand is in play. Asking again changes nothing; now may follow after.
@@ -265,6 +295,33 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_table_pb2.WatchResponse], _abc.AsyncIterator[_table_pb2.WatchResponse]]:
         """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+
+    @_abc_1.abstractmethod
+    def WatchTables(
+        self,
+        request: _table_pb2.WatchTablesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_table_pb2.WatchTablesResponse], _abc.AsyncIterator[_table_pb2.WatchTablesResponse]]:
+        """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
+        each that has changed, once a second at most (unless the service is set otherwise), so that nothing
+        of a hand shows in the time of a message. It does not end by itself.
+        """
+
+    @_abc_1.abstractmethod
+    def Say(
+        self,
+        request: _table_pb2.SayRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_table_pb2.SayResponse, _abc.Awaitable[_table_pb2.SayResponse]]:
+        """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
+        has no number, is not kept, and is not told again to a stream that is resumed. A seat may say five
+        things one after the other, and one every two seconds.
+
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (UNKNOWN_PHRASE;
+        INVALID_TEXT: longer than 60 characters, or with others than letters, figures, signs and spaces),
+        FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED), RESOURCE_EXHAUSTED
+        (TALKS_TOO_MUCH, with the time to wait).
+        """
 
     @_abc_1.abstractmethod
     def LeaveTable(

@@ -277,7 +277,7 @@ class Balance(_message.Message):
     held: _builtins.int
     """What is set aside in open holds."""
     owed: _builtins.int
-    """What the player owes because a reversal found too little."""
+    """What the player owes because a reversal found too little; `CollectReceivable` settles it."""
     def __init__(
         self,
         *,
@@ -527,8 +527,8 @@ class Entry(_message.Message):
     balance_after: _builtins.int
     """The account's balance after the entry, held amounts not counted."""
     reason: _builtins.str
-    """`deposit`, `withdraw`, `hold`, `top_up`, `release`, `expire`, `fee`, `reversal`, or the reason of a
-    settlement's transfer.
+    """`deposit`, `withdraw`, `hold`, `top_up`, `release`, `expire`, `fee`, `reverse`, `collect`,
+    `write_off`, or the reason of a settlement's transfer.
     """
     reference: _builtins.str
     """The request id, hold id or settlement key that caused it."""
@@ -657,21 +657,29 @@ class ListEntriesResponse(_message.Message):
 
     ENTRIES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ARCHIVED_BEFORE_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """For the next page; empty: this was the last."""
     @_builtins.property
     def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___Entry]:
         """The entries. With filters there may be fewer than a page, or none, before the last page."""
 
+    @_builtins.property
+    def archived_before(self) -> _timestamp_pb2.Timestamp:
+        """On the last page: entries before this moment have been moved to archives, and what the request
+        asks for may go on there. Unset: nothing was left out.
+        """
+
     def __init__(
         self,
         *,
         entries: _abc.Iterable[Global___Entry] | None = ...,
         next_page_token: _builtins.str = ...,
+        archived_before: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["archived_before", b"archived_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["archived_before", b"archived_before", "entries", b"entries", "next_page_token", b"next_page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1001,6 +1009,96 @@ class StreamEntriesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___StreamEntriesResponse: _TypeAlias = StreamEntriesResponse  # noqa: Y015
+
+@_typing.final
+class CollectReceivableRequest(_message.Message):
+    """Settles what a player owes, or a part of it.
+
+    Example: `{request_id: "case-81-collect", player_id: "ming", currency: "silver", amount: 200, reason:
+    "won by a fault, reversed", case_id: "case-81"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
+    CURRENCY_FIELD_NUMBER: _builtins.int
+    BOOK_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    CASE_ID_FIELD_NUMBER: _builtins.int
+    WRITE_OFF_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Chosen by the caller; a repeat is answered as the first time."""
+    player_id: _builtins.str
+    """The player who owes."""
+    currency: _builtins.str
+    """Currency id."""
+    book: _builtins.str
+    """Book, where the currency has books; otherwise empty."""
+    amount: _builtins.int
+    """How much of it: greater than 0, at most what is owed (`Balance.owed`)."""
+    reason: _builtins.str
+    """Why, in the caller's words; kept as the memo of the entries."""
+    case_id: _builtins.str
+    """The studio's id of the case; may be empty."""
+    write_off: _builtins.bool
+    """The house bears it, and the player pays nothing."""
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        player_id: _builtins.str = ...,
+        currency: _builtins.str = ...,
+        book: _builtins.str = ...,
+        amount: _builtins.int = ...,
+        reason: _builtins.str = ...,
+        case_id: _builtins.str = ...,
+        write_off: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "book", b"book", "case_id", b"case_id", "currency", b"currency", "player_id", b"player_id", "reason", b"reason", "request_id", b"request_id", "write_off", b"write_off"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CollectReceivableRequest: _TypeAlias = CollectReceivableRequest  # noqa: Y015
+
+@_typing.final
+class CollectReceivableResponse(_message.Message):
+    """What is left."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OWED_FIELD_NUMBER: _builtins.int
+    AVAILABLE_FIELD_NUMBER: _builtins.int
+    TIME_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    owed: _builtins.int
+    """What the player still owes in this currency and book."""
+    available: _builtins.int
+    """What is available to him."""
+    replayed: _builtins.bool
+    """This is the answer to an earlier call with the same request id."""
+    @_builtins.property
+    def time(self) -> _timestamp_pb2.Timestamp:
+        """When it was done, by the wallet's clock."""
+
+    def __init__(
+        self,
+        *,
+        owed: _builtins.int = ...,
+        available: _builtins.int = ...,
+        time: _timestamp_pb2.Timestamp | None = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["time", b"time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "owed", b"owed", "replayed", b"replayed", "time", b"time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CollectReceivableResponse: _TypeAlias = CollectReceivableResponse  # noqa: Y015
 
 @_typing.final
 class FreezePlayerRequest(_message.Message):

@@ -95,6 +95,11 @@ class WalletServiceStub(object):
                 request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerResponse.FromString,
                 _registered_method=True)
+        self.CollectReceivable = channel.unary_unary(
+                '/fangcheng.wallet.v1.WalletService/CollectReceivable',
+                request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.CollectReceivableRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.CollectReceivableResponse.FromString,
+                _registered_method=True)
         self.AuditLedger = channel.unary_unary(
                 '/fangcheng.wallet.v1.WalletService/AuditLedger',
                 request_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.AuditLedgerRequest.SerializeToString,
@@ -222,6 +227,19 @@ class WalletServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CollectReceivable(self, request, context):
+        """Settles what a player owes because a reversal found too little: takes it from what is available to
+        him, or writes it off, so that the house bears it. Nothing is collected by itself.
+
+        Replayed and refused by its request id as Deposit. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET),
+        INVALID_ARGUMENT (INVALID_BOOK, INVALID_AMOUNT), FAILED_PRECONDITION (NOT_OWED: he owes less, the
+        metadata `owed` says how much; INSUFFICIENT_BALANCE where less is available, what is held not
+        counted), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AuditLedger(self, request, context):
         """Recomputes every account from its entries and compares: balances, holds, sums per currency, and
         what each settlement says was paid. A damaged database is a finding.
@@ -298,6 +316,11 @@ def add_WalletServiceServicer_to_server(servicer, server):
                     servicer.UnfreezePlayer,
                     request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerRequest.FromString,
                     response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerResponse.SerializeToString,
+            ),
+            'CollectReceivable': grpc.unary_unary_rpc_method_handler(
+                    servicer.CollectReceivable,
+                    request_deserializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.CollectReceivableRequest.FromString,
+                    response_serializer=fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.CollectReceivableResponse.SerializeToString,
             ),
             'AuditLedger': grpc.unary_unary_rpc_method_handler(
                     servicer.AuditLedger,
@@ -613,6 +636,33 @@ class WalletService(object):
             '/fangcheng.wallet.v1.WalletService/UnfreezePlayer',
             fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerRequest.SerializeToString,
             fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.UnfreezePlayerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CollectReceivable(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.wallet.v1.WalletService/CollectReceivable',
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.CollectReceivableRequest.SerializeToString,
+            fangcheng_dot_wallet_dot_v1_dot_wallet__pb2.CollectReceivableResponse.FromString,
             options,
             channel_credentials,
             insecure,

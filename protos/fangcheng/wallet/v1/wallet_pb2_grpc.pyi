@@ -106,6 +106,15 @@ class WalletServiceStub:
     """
     UnfreezePlayer: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.UnfreezePlayerRequest, _wallet_pb2.UnfreezePlayerResponse]
     """Ends a freeze. Replayed and refused as FreezePlayer."""
+    CollectReceivable: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.CollectReceivableRequest, _wallet_pb2.CollectReceivableResponse]
+    """Settles what a player owes because a reversal found too little: takes it from what is available to
+    him, or writes it off, so that the house bears it. Nothing is collected by itself.
+
+    Replayed and refused by its request id as Deposit. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET),
+    INVALID_ARGUMENT (INVALID_BOOK, INVALID_AMOUNT), FAILED_PRECONDITION (NOT_OWED: he owes less, the
+    metadata `owed` says how much; INSUFFICIENT_BALANCE where less is available, what is held not
+    counted), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
+    """
     AuditLedger: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.AuditLedgerRequest, _wallet_pb2.AuditLedgerResponse]
     """Recomputes every account from its entries and compares: balances, holds, sums per currency, and
     what each settlement says was paid. A damaged database is a finding.
@@ -188,6 +197,15 @@ class WalletServiceAsyncStub(WalletServiceStub):
     """
     UnfreezePlayer: _aio.UnaryUnaryMultiCallable[_wallet_pb2.UnfreezePlayerRequest, _wallet_pb2.UnfreezePlayerResponse]  # type: ignore[assignment]
     """Ends a freeze. Replayed and refused as FreezePlayer."""
+    CollectReceivable: _aio.UnaryUnaryMultiCallable[_wallet_pb2.CollectReceivableRequest, _wallet_pb2.CollectReceivableResponse]  # type: ignore[assignment]
+    """Settles what a player owes because a reversal found too little: takes it from what is available to
+    him, or writes it off, so that the house bears it. Nothing is collected by itself.
+
+    Replayed and refused by its request id as Deposit. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET),
+    INVALID_ARGUMENT (INVALID_BOOK, INVALID_AMOUNT), FAILED_PRECONDITION (NOT_OWED: he owes less, the
+    metadata `owed` says how much; INSUFFICIENT_BALANCE where less is available, what is held not
+    counted), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
+    """
     AuditLedger: _aio.UnaryUnaryMultiCallable[_wallet_pb2.AuditLedgerRequest, _wallet_pb2.AuditLedgerResponse]  # type: ignore[assignment]
     """Recomputes every account from its entries and compares: balances, holds, sums per currency, and
     what each settlement says was paid. A damaged database is a finding.
@@ -333,6 +351,21 @@ class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_wallet_pb2.UnfreezePlayerResponse, _abc.Awaitable[_wallet_pb2.UnfreezePlayerResponse]]:
         """Ends a freeze. Replayed and refused as FreezePlayer."""
+
+    @_abc_1.abstractmethod
+    def CollectReceivable(
+        self,
+        request: _wallet_pb2.CollectReceivableRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_wallet_pb2.CollectReceivableResponse, _abc.Awaitable[_wallet_pb2.CollectReceivableResponse]]:
+        """Settles what a player owes because a reversal found too little: takes it from what is available to
+        him, or writes it off, so that the house bears it. Nothing is collected by itself.
+
+        Replayed and refused by its request id as Deposit. NOT_FOUND (UNKNOWN_CURRENCY, UNKNOWN_WALLET),
+        INVALID_ARGUMENT (INVALID_BOOK, INVALID_AMOUNT), FAILED_PRECONDITION (NOT_OWED: he owes less, the
+        metadata `owed` says how much; INSUFFICIENT_BALANCE where less is available, what is held not
+        counted), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
+        """
 
     @_abc_1.abstractmethod
     def AuditLedger(

@@ -20,8 +20,9 @@ from .folders import digest_of_functions
 NEVER = nearness.NO_WAY - 1
 """The legal shanten of a hand that cannot become a win any more, whatever comes."""
 
+_CHI = hands.CHI << 6
 _MELD_CODES = {
-    MeldKind.CHI: hands.CHI << 6,
+    MeldKind.CHI: _CHI,
     MeldKind.PONG: hands.PONG << 6,
     MeldKind.EXPOSED_KONG: hands.OPEN_KONG << 6,
     MeldKind.ADDED_KONG: hands.OPEN_KONG << 6,
@@ -64,7 +65,10 @@ class Kernels:
         # Compiled code wants an array; interpreted, a memoryview is ten times quicker to read.
         self._table: Any = _words(tables.load())
         self._functions = _copies(hot)
+        self._discards = self._functions["discards"]
         self._own_aims: Any = None
+        # Most hands do not wait: what is written here, by several threads at once, nobody reads.
+        self._unread = _zeros(34)
 
     def readings(
         self,
@@ -112,14 +116,21 @@ class Kernels:
         self, concealed: Iterable[Kind], melds: Iterable[Meld], options: int = 0
     ) -> dict[Kind, int]:
         """The discards that leave fourteen tiles waiting, each with the mask of its waits."""
+        return self.turn(concealed, melds, options)[1]
+
+    def turn(
+        self, concealed: Iterable[Kind], melds: Iterable[Meld], options: int = 0
+    ) -> tuple[int, dict[Kind, int]]:
+        """What fourteen tiles bring: `templates.WINS` and its like, and `discards`."""
+        tiles, laid = bytes(concealed), melds_as_bytes(melds)
+        mask: int = self._discards(self._table, tiles, laid, options, self._unread)
+        ready = mask & templates.ALL_KINDS
+        if not ready:
+            return mask, {}
         out = _zeros(34)
-        mask = self._functions["discards"](
-            self._table, bytes(concealed), melds_as_bytes(melds), options, out
-        )
-        if not mask:
-            return {}
+        self._discards(self._table, tiles, laid, options, out)
         waits = _plain(out)
-        return {kind: waits[kind] for kind in kinds_in(mask)}
+        return mask ^ ready, {kind: waits[kind] for kind in kinds_in(ready)}
 
     @property
     def _aims(self) -> Any:
@@ -235,24 +246,6 @@ class Kernels:
             _words(out),
         )
 
-    def warm_up(self) -> None:
-        """Compile everything, or fetch it from disk, before the first hand that counts."""
-        thirteen = bytes([0, 0, 0, *range(1, 8), 8, 8, 8])
-        fourteen = bytes([0, *thirteen])
-        self.readings(fourteen, ())
-        self.waits(thirteen, ())
-        self.discards(fourteen, ())
-        self.shanten(thirteen, ())
-        self.progress(thirteen, ())
-        none = np.zeros(0, np.int64)
-        read_only = read_only_words(none)
-        limits = np.zeros(records.LIMITS, np.int64)
-        self.check_many(read_only, limits, none, none)
-        self.score_many(read_only, limits, none, Counting(none, none, 0), none)
-        self.waits_of_many(read_only, none, none)
-        self.shanten_of_many(read_only, limits, none, none)
-        self.legal_shanten_of_many(read_only, none, none)
-
     def item_fan(self, items: int) -> dict[str, int]:
         """Fan by item, those that count; 0 for an item that stands for a fixed amount."""
         counted = {}
@@ -309,7 +302,11 @@ def melds_as_bytes(melds: Iterable[Meld]) -> bytes:
         return b""
     laid = bytearray()
     for meld in melds:
-        laid.append(_MELD_CODES[meld.kind] | meld.first)
+        tiles = meld.tiles
+        if len(tiles) == 3 and tiles[0] != tiles[2]:
+            laid.append(_CHI | tiles[0])  # a whirlwind of three too
+            continue
+        laid.append(_MELD_CODES[meld.kind] | tiles[0])
         if meld.kind is MeldKind.WHIRLWIND:
             added = list(meld.tiles)
             for dragon in DRAGONS:

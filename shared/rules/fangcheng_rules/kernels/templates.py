@@ -16,7 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeVar
 
-from .facts import NO_KIND, SINGLE_WAIT, STANDARD, HandBits, ReadingBits, total_fan
+from .facts import (
+    NO_KIND,
+    SINGLE_WAIT,
+    STANDARD,
+    HandBits,
+    ReadingBits,
+    held_kinds,
+    total_fan,
+)
 from .hands import (
     Out,
     Words,
@@ -70,6 +78,14 @@ MOST_READINGS: Final = 16
 SHARE_WORDS: Final = 3 * 256
 """What two items can add to the three words of counts."""
 ALL_ITEMS: Final = (1 << 60) - 1
+ALL_KINDS: Final = (1 << 34) - 1
+WINS: Final = 1 << 34
+"""The fourteen tiles win."""
+FOUR_ALIKE: Final = 1 << 35
+"""All four of a kind are held that are no kong: perhaps they can be one."""
+ALL_DRAGONS: Final = 1 << 36
+"""All three dragons are held, or lie there as a whirlwind."""
+DRAGONS_MASK: Final = 7 << 31
 
 TEMPLATES: list[tuple[Literal["inner", "entry"], Callable[..., Any]]] = []
 """What each is, and the function; in the order in which they are bound."""
@@ -221,9 +237,12 @@ def waits(table: Words, concealed: bytes, melds: bytes, options: int, out: Out) 
 
 @entry
 def discards(table: Words, concealed: bytes, melds: bytes, options: int, out: Out) -> int:
-    """Kinds after whose discard fourteen tiles wait, as a mask; in `out`, by kind, the waits."""
+    """Kinds after whose discard fourteen tiles wait, as a mask; in `out`, by kind, the waits.
+
+    What else a turn may bring stands in the bits above: `WINS`, `FOUR_ALIKE`, `ALL_DRAGONS`.
+    """
     hand = pack(table, concealed, melds, NO_KIND, 1, options, SHAPES)
-    ready = 0
+    found = 0
     last = NO_KIND
     for i in range(len(concealed)):
         kind = int(concealed[i])
@@ -231,9 +250,15 @@ def discards(table: Words, concealed: bytes, melds: bytes, options: int, out: Ou
             last = kind
             legal = legal_waits(table, moved(table, hand, kind, -1, NO_KIND))
             if legal:
-                ready |= 1 << kind
+                found |= 1 << kind
                 out[kind] = legal
-    return ready
+    if hand.fours & ~hand.kongs:
+        found |= FOUR_ALIKE
+    if held_kinds(hand) & DRAGONS_MASK == DRAGONS_MASK:
+        found |= ALL_DRAGONS
+    if wins(table, pack(table, concealed, melds, NO_KIND, 0, options, SHAPES)):
+        found |= WINS
+    return found
 
 
 # ---- What Python calls for many hands ----

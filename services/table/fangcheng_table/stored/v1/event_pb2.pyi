@@ -292,6 +292,7 @@ class TableCreated(_message.Message):
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
     ROUNDS_FIELD_NUMBER: _builtins.int
     STARTING_CHIPS_FIELD_NUMBER: _builtins.int
+    TALK_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     created_ms: _builtins.int
     rule_set: _builtins.str
@@ -314,6 +315,8 @@ class TableCreated(_message.Message):
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
     @_builtins.property
     def fees(self) -> _containers.RepeatedCompositeFieldContainer[Global___Fee]: ...
+    @_builtins.property
+    def talk(self) -> Global___TalkRules: ...
     def __init__(
         self,
         *,
@@ -333,14 +336,40 @@ class TableCreated(_message.Message):
         hold_only: _builtins.bool = ...,
         rounds: _builtins.int = ...,
         starting_chips: _builtins.int = ...,
+        talk: Global___TalkRules | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["timing", b"timing"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "created_ms", b"created_ms", "fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "options", b"options", "revision", b"revision", "root", b"root", "rounds", b"rounds", "rule_set", b"rule_set", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "created_ms", b"created_ms", "fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "options", b"options", "revision", b"revision", "root", b"root", "rounds", b"rounds", "rule_set", b"rule_set", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TableCreated: _TypeAlias = TableCreated  # noqa: Y015
+
+@_typing.final
+class TalkRules(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OFF_FIELD_NUMBER: _builtins.int
+    PHRASES_ONLY_FIELD_NUMBER: _builtins.int
+    SPECTATORS_FIELD_NUMBER: _builtins.int
+    off: _builtins.bool
+    phrases_only: _builtins.bool
+    spectators: _builtins.bool
+    def __init__(
+        self,
+        *,
+        off: _builtins.bool = ...,
+        phrases_only: _builtins.bool = ...,
+        spectators: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["off", b"off", "phrases_only", b"phrases_only", "spectators", b"spectators"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TalkRules: _TypeAlias = TalkRules  # noqa: Y015
 
 @_typing.final
 class OptionValue(_message.Message):

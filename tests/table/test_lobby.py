@@ -1,0 +1,158 @@
+"""Summaries of live tables, for lobbies and dashboards."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fangcheng.table.v1 import state_pb2
+from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_table import lobby
+from fangcheng_table.feed import Feed
+from fangcheng_table.lobby import Lobby
+from fangcheng_table.state import TableState
+
+from .tables import Drive, at_random, created
+from .world import PLAYERS, play_all, request, until, until_attended, world
+
+
+class Shown:
+    """As much of a live table as a lobby looks at."""
+
+    def __init__(self, drive: Drive, table_id: str = "t1") -> None:
+        self.drive = drive
+        self.feed = Feed()
+        self.table_id = table_id
+        self._published = 0
+        self.publish()
+
+    @property
+    def state(self) -> TableState:
+        return self.drive.table.state
+
+    def publish(self) -> None:
+        self.feed.publish(self.drive.records[self._published :])
+        self._published = len(self.drive.records)
+
+
+def lobby_of(table: Any, rule_set: str = "", labels: dict[str, str] | None = None) -> Lobby:
+    return Lobby(lambda: [table], rule_set, labels or {})
+
+
+def looked(watcher: Lobby) -> tuple[list[wire.TableSummary], list[str]]:
+    changes = list(watcher.look())
+    return (
+        [table for change in changes for table in change.tables],
+        [gone for change in changes for gone in change.gone],
+    )
+
+
+def test_a_watcher_is_told_what_has_changed_since_it_looked():
+    table = Shown(Drive.of(created(hands=2)))
+    tables: list[Any] = [table]
+    watcher = Lobby(lambda: tables, "", {})
+    (first,), gone = looked(watcher)
+    assert (first.table_id, first.rule_set, dict(first.labels)) == (
+        "t1",
+        "baishan_kele",
+        {"club": "17"},
+    )
+    assert first.phase == state_pb2.TABLE_PHASE_BETWEEN_HANDS
+    assert [seat.player_id for seat in first.seats] == list(PLAYERS)
+    assert gone == []
+    assert looked(watcher) == ([], [])
+    table.drive.attend(0, 1, 2, 3)
+    table.publish()
+    (second,), _ = looked(watcher)
+    assert all(seat.connected for seat in second.seats)
+    table.drive.play(at_random(3))
+    table.publish()
+    tables.clear()
+    (last,), gone = looked(watcher)
+    assert (last.phase, last.closed_reason) == (state_pb2.TABLE_PHASE_CLOSED, "hands_played")
+    assert [seat.standing for seat in last.seats] == [s.standing for s in table.state.seats]
+    assert gone == ["t1"]
+    assert looked(watcher) == ([], [])
+
+
+def test_nothing_that_is_hidden_shows_in_a_summary():
+    """Seats that are asked, that pass, and shares in the shuffle leave no trace."""
+    table = Shown(Drive.of(created()))
+    watcher = lobby_of(table)
+    looked(watcher)
+    table.drive.table.give_entropy(1, b"x")
+    table.drive.settle()
+    table.publish()
+    assert looked(watcher) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("rule_set", "labels", "found"),
+    [
+        ("", {}, True),
+        ("baishan_kele", {"club": "17"}, True),
+        ("jintan", {}, False),
+        ("", {"club": "18"}, False),
+        ("", {"club": "17", "app": "x"}, False),
+    ],
+)
+def test_tables_are_chosen_by_rule_set_and_labels(rule_set, labels, found):
+    table = Shown(Drive.of(created()))
+    watcher = lobby_of(table, rule_set, labels)
+    assert bool(looked(watcher)[0]) == found
+
+
+def test_many_tables_come_in_many_messages(monkeypatch):
+    monkeypatch.setattr(lobby, "MOST_SUMMARIES", 3)
+    drive = Drive.of(created())
+    tables: list[Any] = [Shown(drive, f"t{number}") for number in range(8)]
+    changes = list(Lobby(lambda: tables, "", {}).look())
+    assert [len(change.tables) for change in changes] == [3, 3, 2]
+
+
+async def test_a_lobby_follows_a_table_from_its_creation_to_its_end(tmp_path):
+    async with world(tmp_path, summary_seconds=0.02, heartbeat_seconds=0.2) as service:
+        seen: list[wire.TableSummary] = []
+        gone: list[str] = []
+        beats = 0
+
+        async def watching() -> None:
+            nonlocal beats
+            async for message in service.player("eve").WatchTables(wire.WatchTablesRequest()):
+                seen.extend(message.changes.tables)
+                gone.extend(message.changes.gone)
+                beats += message.HasField("heartbeat")
+
+        task = asyncio.create_task(watching())
+        await until(lambda: beats > 0)
+        made = await service.stub("operator").CreateTable(request())
+        table_id = made.table.table_id
+        await play_all(service, table_id)
+        await until(lambda: gone == [table_id])
+        assert {summary.table_id for summary in seen} == {table_id}
+        assert seen[-1].closed_reason == "hands_played"
+        walls = [summary.wall_tiles for summary in seen if summary.hand_number]
+        assert walls == sorted(walls, reverse=True)
+        task.cancel()
+
+
+async def test_spectators_are_counted(tmp_path):
+    async with world(tmp_path, summary_seconds=0.02) as service:
+        made = await service.stub("operator").CreateTable(request())
+        table_id = made.table.table_id
+        call = service.stub("operator").WatchTables(wire.WatchTablesRequest())
+        assert (await call.read()).changes.tables[0].spectators == 0
+        watching = service.player("eve").Watch(wire.WatchRequest(table_id=table_id))
+        await watching.read()
+        while (await call.read()).changes.tables[0].spectators != 1:
+            pass
+        await until_attended(service, table_id, "ann")  # no spectator
+        while not (shown := (await call.read()).changes.tables[0]).seats[0].connected:
+            pass
+        assert shown.spectators == 1
+        watching.cancel()
+        while (await call.read()).changes.tables[0].spectators != 0:
+            pass
+        call.cancel()
