@@ -154,7 +154,7 @@ class Queue:
         for ticket in self._in_view(chooser, need, now_ms):
             rest = self._subset(seen, need - len(ticket.members), (ticket,), now_ms)
             if rest is not None:
-                return (chooser, *rest)
+                return (chooser, *rest[1:], ticket)
             seen.append(ticket)
         fill_ms = self.pool.fill_with_bots_after_ms
         if not fill_ms or now_ms < chooser.queued_ms + fill_ms:
