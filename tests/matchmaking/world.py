@@ -4,7 +4,10 @@ faults that a test can order, and players who call the real service over real gR
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
+import urllib.request
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,7 +19,7 @@ import grpc.aio
 
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
-from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
+from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc, operations_pb2_grpc
 from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import (
     settlement_pb2,
@@ -350,6 +353,7 @@ class World:
         self._service = AsyncExitStack()
         self._targets: dict[str, str] = {}
         self._channels = AsyncExitStack()
+        self._probes = 0
 
     async def open(self) -> None:
         wallet = [
@@ -427,6 +431,64 @@ class World:
             matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
         )
         return stub
+
+    async def gateway(self, player_id: str) -> matchmaking_pb2_grpc.MatchmakingServiceAsyncStub:
+        """The stub of a gateway that acts for a player."""
+        self.wallet.silver.setdefault(player_id, 10_000)
+        assert self.running is not None
+        token = mint_token(KEY, "service:gateway", ["act_as"])
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=token, act_as=player_id)
+        )
+        stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub = (
+            matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
+        )
+        return stub
+
+    async def operations(
+        self,
+    ) -> operations_pb2_grpc.MatchmakingOperationsServiceAsyncStub:
+        """The stub of an operator."""
+        assert self.running is not None
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=mint_token(KEY, "operator"))
+        )
+        stub: operations_pb2_grpc.MatchmakingOperationsServiceAsyncStub = (
+            operations_pb2_grpc.MatchmakingOperationsServiceStub(channel)
+        )
+        return stub
+
+    async def reload(self) -> None:
+        """Has the service read its pools anew, and waits until it has."""
+
+        async def reloads() -> float:
+            assert self.running is not None
+            url = f"http://{self.running.metrics_address}/metrics"
+            page = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read().decode())
+            return sum(
+                float(line.rpartition(" ")[2])
+                for line in page.splitlines()
+                if line.startswith("fangcheng_matchmaking_pool_reloads_total")
+            )
+
+        before = await reloads()
+        os.kill(os.getpid(), signal.SIGHUP)
+
+        async def reloaded() -> bool:
+            return await reloads() > before
+
+        await eventually(reloaded)
+
+    async def settled(self) -> None:
+        """Waits until whoever may be matched now has been: four in the pool `probe`, the last, are.
+
+        Pools are gone through in their order, so that by then the others have had their turn.
+        """
+        self._probes += 1
+        probes = [await self.player(f"probe{self._probes}.{seat}") for seat in range(4)]
+        for probe in probes:
+            await probe.join("probe")
+        self.tables.close((await probes[0].outcome()).table_id)
 
     async def player(self, player_id: str, *scopes: str) -> Player:
         self.wallet.silver.setdefault(player_id, 10_000)

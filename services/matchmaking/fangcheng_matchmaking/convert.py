@@ -80,6 +80,7 @@ def pool(pool: Pool, waiting: int, pause: Pause | None) -> matchmaking_pb2.Pool:
                 per_unit=stake.per_unit,
                 buy_in=stake.buy_in,
                 entry_minimum=stake.entry_minimum,
+                minimum=stake.minimum,
             )
             for stake in pool.terms.stakes
         ],
@@ -89,6 +90,8 @@ def pool(pool: Pool, waiting: int, pause: Pause | None) -> matchmaking_pb2.Pool:
         ],
         hold_only=pool.terms.hold_only,
         hands=pool.terms.hands,
+        rounds=pool.terms.rounds,
+        starting_chips=pool.terms.starting_chips,
         least_client_version=pool.least_client_version,
         most_party=pool.most_party,
         fill_with_bots_after_ms=pool.fill_with_bots_after_ms,
@@ -169,7 +172,12 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
             for seat in match.seats
         ],
         stakes=[
-            state_pb2.Stake(currency=stake.currency, book=stake.book, per_unit=stake.per_unit)
+            state_pb2.Stake(
+                currency=stake.currency,
+                book=stake.book,
+                per_unit=stake.per_unit,
+                minimum=stake.minimum,
+            )
             for stake in match.terms.stakes
         ],
         fees=[
@@ -178,6 +186,8 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
         ],
         hold_only=match.terms.hold_only,
         hands=match.terms.hands,
+        rounds=match.terms.rounds,
+        starting_chips=match.terms.starting_chips,
         labels=dict(match.labels),
     )
     for clock in fields(match.terms.timing):

@@ -182,6 +182,8 @@ class Stake:
     """Held when the player is seated; 0: nothing is held."""
     entry_minimum: int = 0
     """Who has less available may not queue; 0: the buy-in is enough."""
+    minimum: int = 0
+    """Who has less after a hand leaves the table; 0: nobody has to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +205,9 @@ class Timing:
     claim_window_ms: int | None = None
     between_hands_ms: int | None = None
     away_grace_ms: int | None = None
+    reserve_ms: int | None = None
+    ready_ms: int | None = None
+    vote_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +224,10 @@ class Terms:
     """Nobody loses more than his buy-in and what the hand brings him."""
     hands: int = 0
     """0: until a player leaves."""
+    rounds: int = 0
+    """圈: how often the deal goes around the table; 0: that ends nothing."""
+    starting_chips: int = 0
+    """Units that each begins with, where nothing is staked; 0: they are not limited."""
     timing: Timing = Timing()
 
     @property

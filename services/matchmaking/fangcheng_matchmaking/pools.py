@@ -48,6 +48,7 @@ class _Stake(BaseModel):
     per_unit: int = Field(ge=1, le=1_000_000_000)
     buy_in: int = Field(0, ge=0, le=MOST_AMOUNT)
     entry_minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
+    minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
 
 
 class _Fee(BaseModel):
@@ -67,6 +68,9 @@ class _Timing(BaseModel):
     claim_window_ms: int | None = Field(default=None, ge=0, le=60_000)
     between_hands_ms: _Milliseconds | None = None
     away_grace_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+    reserve_ms: _Milliseconds | None = None
+    ready_ms: _Milliseconds | None = None
+    vote_ms: _Milliseconds | None = None
 
 
 class _Rating(BaseModel):
@@ -96,6 +100,8 @@ class _Terms(BaseModel):
     fees: list[_Fee] = Field(default_factory=list, max_length=4)
     hold_only: bool = False
     hands: int = Field(0, ge=0, le=1_000)
+    rounds: int = Field(0, ge=0, le=100)
+    starting_chips: int = Field(0, ge=0, le=1_000_000_000)
     timing: _Timing = _Timing()
     least_client_version: int = Field(0, ge=0, le=2**32 - 1)
     most_party: int = Field(1, ge=1, le=SEATS)
@@ -125,6 +131,8 @@ class _Terms(BaseModel):
                 f"fill_with_bots_after_ms: bots would win and lose {staked[0]}; where the house "
                 "means to fund them, say bots_where_silver_is_staked: true"
             )
+        if self.starting_chips and self.stakes:
+            raise ValueError("starting_chips: only where nothing is staked")
         if self.hold_only and not staked:
             raise ValueError("hold_only: nothing is held where no stake has a buy_in")
         return self
@@ -174,6 +182,8 @@ class _Pool(_Terms):
                 fees=tuple(Fee(**fee.model_dump()) for fee in self.fees),
                 hold_only=self.hold_only,
                 hands=self.hands,
+                rounds=self.rounds,
+                starting_chips=self.starting_chips,
                 timing=Timing(**self.timing.model_dump()),
             ),
             least_client_version=self.least_client_version,
