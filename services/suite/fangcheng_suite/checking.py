@@ -8,13 +8,13 @@ from rich.console import Console
 from fangcheng.table.v1 import records_pb2, records_pb2_grpc, table_pb2, table_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 
-from .access import Access
+from .access import Access, Elsewhere
 from .errors import SuiteError, from_call
 from .verify import verify
 from .watching import find_table
 
 
-async def audit_ledger(access: Access, console: Console) -> None:
+async def audit_ledger(access: Access | Elsewhere, console: Console) -> None:
     """Print what the wallet's audit found; raises SuiteError where something is wrong."""
     async with access.channel("wallet") as channel:
         stub = wallet_pb2_grpc.WalletServiceStub(channel)

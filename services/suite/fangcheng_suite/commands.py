@@ -24,7 +24,7 @@ from .errors import SuiteError, from_call
 from .state import StateFolder, default_folder
 
 if TYPE_CHECKING:
-    from .access import Access
+    from .access import Access, Elsewhere
     from .render import Ink
 
 P = ParamSpec("P")
@@ -56,6 +56,34 @@ State = Annotated[
 ]
 
 
+_Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="HOST:PORT",
+        help="The wallet. Default: that of the running suite.",
+        show_default=False,
+    ),
+]
+_Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="FANGCHENG_TOKEN",
+        help="Bearer token of an operator or a service, for --target.",
+        show_default=False,
+    ),
+]
+_Ca = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        help="PEM file of the certificates to trust: connect with TLS.",
+        show_default=False,
+    ),
+]
+
+
 def _console() -> Console:
     # Without a terminal nobody wants lines broken at 80 columns.
     width = None if sys.stdout.isatty() else 10_000
@@ -73,6 +101,14 @@ def _access(state: Path | None) -> Access:
 
     suite = StateFolder(state or default_folder()).read()
     return Access(suite.target, suite.key)
+
+
+def _wallet_at(
+    target: str | None, token: str | None, ca: Path | None, state: Path | None
+) -> Access | Elsewhere:
+    from .access import Elsewhere
+
+    return Elsewhere(target, token, ca) if target else _access(state)
 
 
 def _fail(error: SuiteError) -> typer.Exit:
@@ -378,14 +414,16 @@ def simulate(
 
 @ledger.command()
 @_told
-def audit(state: State = None) -> None:
+def audit(
+    target: _Target = None, token: _Token = None, ca: _Ca = None, state: State = None
+) -> None:
     """Recompute every account from its entries and compare. Exit code 1 if anything is wrong.
 
     Example: `fangcheng ledger audit`
     """
     from .checking import audit_ledger
 
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: audit_ledger(access, console))
 
@@ -400,6 +438,9 @@ def verify_ledger(
             help="A head that an earlier run printed: a chain that was rewritten is found too.",
         ),
     ] = "",
+    target: _Target = None,
+    token: _Token = None,
+    ca: _Ca = None,
     state: State = None,
 ) -> None:
     """Compare every entry with the hash chain; tell the first one that was tampered with.
@@ -412,7 +453,7 @@ def verify_ledger(
     from .ledgers import verify_ledger as run_verification
 
     operations, noted = read_head(head)
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: run_verification(access, console, operations, noted))
 
@@ -427,6 +468,9 @@ def export(
         str, typer.Option(metavar="CURSOR", help="Go on behind an earlier export.")
     ] = "",
     currency: Annotated[str, typer.Option(help="Only entries of this currency.")] = "",
+    target: _Target = None,
+    token: _Token = None,
+    ca: _Ca = None,
     state: State = None,
 ) -> None:
     """Write the ledger's entries to a file, in the order in which they were written.
@@ -435,7 +479,7 @@ def export(
     """
     from .ledgers import export_ledger
 
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: export_ledger(access, console, file, after, currency))
 
