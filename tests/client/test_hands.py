@@ -73,7 +73,8 @@ def test_a_hand_is_read_from_text() -> None:
 def test_a_record_holds_each_field_at_its_place() -> None:
     hand = Hand.read("1112m9p99s7z [5567z] (3333p) +7z")
     moment = Moment.SELF_DRAW | Moment.DEALER
-    hand = Hand(hand.concealed, hand.melds, hand.won, moment, {"piao": False, "least": 5})
+    options = {"piao": False, "least": 5}
+    hand = Hand(hand.concealed, hand.melds, hand.won, moment, options, treasure=31)
     data = pack(RULES, [hand]).tobytes()
     assert len(data) == 32
     assert [int.from_bytes(data[at : at + 4], "little") for at in (0, 4, 8, 12)] == [
@@ -86,7 +87,8 @@ def test_a_record_holds_each_field_at_its_place() -> None:
     assert data[20] == 0b000001  # one 5z was added
     assert data[21] == 34
     assert data[22] == 1 + 64
-    assert [*data[23:]] == [0, 5, 0, 0, 0, 0, 0, 0, 0]
+    assert data[23] == 18 + 1  # the treasure is 1s
+    assert [*data[24:]] == [5, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_options_left_out_have_their_defaults() -> None:

@@ -19,7 +19,7 @@ MELD_KINDS = (MeldKind.CHI, MeldKind.PONG, MeldKind.EXPOSED_KONG, MeldKind.CONCE
 
 def read(rule_set: RuleSet, record: Any) -> tuple[str, Hand | None]:
     """Why a record is no hand; '' and the hand if it is one."""
-    if record["reserved"] or record["reserved2"]:
+    if record["reserved"]:
         return "INVALID_RECORD", None
     laid = [int(byte) for byte in record["melds"]]
     added = int(record["whirlwind"])
@@ -75,6 +75,13 @@ def read(rule_set: RuleSet, record: Any) -> tuple[str, Hand | None]:
     moment = Moment(int(record["moment"]))
     if moment and not (won and can_be(moment, hand)):
         return "INVALID_MOMENT", None
+    if treasure := int(record["treasure"]):
+        drawn = won and Moment.SELF_DRAW in moment and Moment.ON_DEAL not in moment
+        if not drawn or rule_set.turn_up is None or treasure - 1 not in rule_set.kinds:
+            return "INVALID_MOMENT", None
+        # One was drawn and one lies on the wall; the tile it stands for is neither.
+        if held.count(treasure - 1) + 2 - (won == treasure) > 4:
+            return "FIFTH_COPY", None
     return "", hand
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.scoring import FinishedHand, KongKind, SeatEnd, Win, WinnerScore, score
 from tests.rules.golden import tiles
-from tests.rules.packed_oracle import random_records, read
+from tests.rules.packed_oracle import random_hand_of, random_records, read
 
 KELE = rule_set("baishan_kele")
 every_rule_set = pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
@@ -148,7 +149,12 @@ def test_many_at_once_are_what_they_are_one_by_one(rules: RuleSet) -> None:
 
 
 def scored(
-    rules: RuleSet, hand: Hand, won: int, moment: Moment, options: dict[str, object]
+    rules: RuleSet,
+    hand: Hand,
+    won: int,
+    moment: Moment,
+    options: dict[str, object],
+    treasure: int | None = None,
 ) -> WinnerScore | None:
     """The winner's part of a settlement in this moment; None where no such win can be settled."""
     concealed = list(hand.concealed)
@@ -163,7 +169,7 @@ def scored(
     if Moment.AFTER_FLOWER in moment and 34 not in rules.kinds:
         return None
     kong = kongs[0] if Moment.AFTER_KONG in moment else None
-    free = next(kind for kind in sorted(rules.kinds) if hand.held[kind] == 0)
+    free = next(kind for kind in sorted(rules.kinds - {treasure}) if hand.held[kind] == 0)
     pong = () if Moment.OTHERS_CLOSED in moment else (Meld(MeldKind.PONG, (free,) * 3, 0),)
     others = (SeatEnd(), SeatEnd(melds=pong), SeatEnd())
     winner = SeatEnd(
@@ -175,7 +181,7 @@ def scored(
     drawn = Moment.SELF_DRAW in moment
     end = Win(
         (0,),
-        won,
+        won if treasure is None else treasure,
         "self_draw" if drawn else "discard",
         source=None if drawn else 1,
         after_kong=kong,
@@ -186,7 +192,8 @@ def scored(
     )
     dealer = 0 if Moment.DEALER in moment else 3
     try:
-        return score(rules, options, FinishedHand(dealer, (winner, *others), end)).winners[0]
+        finished = FinishedHand(dealer, (winner, *others), end, treasure=treasure)
+        return score(rules, options, finished).winners[0]
     except IllegalWin as error:
         # A lock, or two moments that are not of one hand of play: no affair of the record's.
         if error.reason not in ("WIN_NOT_ALLOWED", "INVALID_END"):
@@ -227,9 +234,61 @@ def test_what_counts_is_what_a_settlement_counts(rules: RuleSet) -> None:
         assert result["fan"] == winner.fan, record
         seen |= counted.keys()
     assert settled > 60
-    # All but what a record cannot tell of, and what no random hand is.
+    # All but what no random hand is, and the treasures, which have a test of their own.
     rare = {"thirteen_orphans", "all_258", "triple_seq"}
     assert set(items) - seen - rare <= {"treasure_draw", "double_treasure"}
+
+
+def test_a_drawn_treasure_counts_as_in_a_settlement() -> None:
+    rules = rule_set("baicheng")
+    kernels = bind(rules.hot)
+    items = packed.winner_items(rules)
+    rng = random.Random(5)
+    seen = Counter[str]()
+    while sum(seen.values()) < 400:
+        hand = random_hand_of(rng, rules, 13)
+        waits = [*kernels.waits(hand.concealed, hand.melds)]
+        treasure = rng.choice(waits if waits and rng.random() < 0.5 else sorted(rules.kinds))
+        if not waits or hand.held[treasure] > 2:
+            continue
+        moment = Moment.SELF_DRAW
+        moment |= Moment.DEALER if rng.random() < 0.5 else Moment.OTHERS_CLOSED
+        if rng.random() < 0.5 and any(len(meld.tiles) > 3 for meld in hand.melds):
+            moment |= Moment.AFTER_KONG
+        records = packed.pack([hand.plus(tile) for tile in waits])
+        records["won"] = [tile + 1 for tile in waits]
+        records["moment"] = moment
+        records["treasure"] = treasure + 1
+        results = packed.evaluate(rules, records, packed.SCORE)
+        assert not results["status"].any()
+        assert results["win"].all()
+        winner = scored(rules, hand.plus(waits[0]), waits[0], moment, {}, treasure)
+        if winner is None:
+            continue  # after a kong that has no replacement
+        counted = {item.id for item in winner.items}
+        most = results[results["fan"] == results["fan"].max()]
+        assert winner.fan == most["fan"][0], (hand, treasure)
+        assert counted in [
+            {item for item, count in zip(items, counts, strict=False) if count}
+            for counts in most["counts"].tolist()
+        ], (hand, treasure)
+        seen.update(counted & {"treasure_draw", "double_treasure"})
+    assert min(seen["treasure_draw"], seen["double_treasure"]) > 40
+
+
+def test_a_treasure_is_drawn_where_there_is_one() -> None:
+    hand = Hand(tiles("123m456p12377s555z"))
+    plain = packed.pack([hand] * 4)
+    plain["won"] = 18 + 1
+    plain["moment"] = Moment.SELF_DRAW
+    plain["treasure"] = [24 + 1, 18 + 1, 34 + 1, 24 + 1]
+    plain["moment"][3] = 0  # none was drawn
+    baicheng = rule_set("baicheng")
+    assert reasons(baicheng, plain) == ["", "", "INVALID_MOMENT", "INVALID_MOMENT"]
+    plain["treasure"] = 31 + 1  # the hand has three of them, and one lies on the wall
+    assert reasons(baicheng, plain[:1]) == ["FIFTH_COPY"]
+    plain["treasure"] = 24 + 1
+    assert reasons(KELE, plain[:1]) == ["INVALID_MOMENT"]
 
 
 def test_only_what_is_asked_for_is_found() -> None:

@@ -7,15 +7,21 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
+import asyncpg
 import pytest
 
+from fangcheng_kit import postgres as postgres_kit
 from fangcheng_table.events import ConnectionChanged, TableClosed
-from fangcheng_table.sqlite import Commit, SqliteJournal
+from fangcheng_table.migrations import JOURNAL
+from fangcheng_table.postgres import open_postgres
+from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.store import (
     Census,
     Claim,
+    Commit,
     Filter,
     FoundHand,
     HandEntry,
@@ -30,6 +36,7 @@ from fangcheng_table.store import (
     SequenceConflict,
     Superseded,
 )
+from tests.postgres import database_of, execute
 
 from .tables import created
 
@@ -40,7 +47,14 @@ async def open_sqlite(folder: Path) -> Journal:
     return SqliteJournal(folder / "folder" / "table.db")
 
 
-ENGINES: dict[str, Callable[[Path], Awaitable[Journal]]] = {"sqlite": open_sqlite}
+async def open_postgres_of(folder: Path) -> Journal:
+    return await open_postgres(await database_of(folder, JOURNAL))
+
+
+ENGINES: dict[str, Callable[[Path], Awaitable[Journal]]] = {
+    "postgres": open_postgres_of,
+    "sqlite": open_sqlite,
+}
 LEASE_MS = 600_000
 ME, OTHER = Owner("me", "127.0.0.1:1"), Owner("other", "127.0.0.1:2")
 PLAYS = [("baishan_kele", 1), ("shandong", 1)]
@@ -526,6 +540,101 @@ async def test_what_is_done_is_owned_by_nobody(journal):
     assert await journal.census() == Census({"me": 0}, 0)
 
 
+# What only PostgreSQL has.
+
+
+async def test_what_shares_a_commit_is_stored_whatever_else_is_in_it(tmp_path):
+    """Plain appends, with hands, of tables that closed, twice of one table; one by one refused."""
+    commits: list[Commit] = []
+    journal = await open_postgres(await database_of(tmp_path, JOURNAL), commits.append)
+    try:
+        tables = [new(number) for number in range(8)]
+        for table in tables:
+            await journal.create(table, [FIRST], "me")
+        outcomes = await asyncio.gather(
+            journal.append("t0", some(2), epoch=1),
+            journal.append("t0", some(3), epoch=1),
+            journal.append("t1", some(2), epoch=1, hands=[hand(tables[1], 1)]),
+            journal.append("t2", some(2), epoch=1, closed=b"sum", done=True),
+            journal.append("t3", some(2), epoch=7),
+            journal.append("t4", some(2), epoch=1, actions=[action(1, "t4")]),
+            journal.append("t5", some(2), epoch=1, actions=[action(1, "t5")]),
+            journal.append("t6", some(3), epoch=1),
+            journal.append("t7", [], epoch=1, closed=b"sum"),
+            return_exceptions=True,
+        )
+        assert [type(outcome) for outcome in outcomes] == [
+            *(NoneType, NoneType, NoneType, NoneType),
+            *(Superseded, NoneType, SequenceConflict, SequenceConflict, NoneType),
+        ]
+        lengths = [len(await journal.read(table.table_id)) for table in tables]
+        assert lengths == [3, 2, 2, 1, 2, 1, 1, 1]
+        assert len(await journal.finished(0, 9)) == 1
+        assert await journal.census() == Census({}, 7)
+        # Together at first; then each on its own, since the action was logged already.
+        assert [commit.appends for commit in commits] == [9] or len(commits) == 9
+    finally:
+        await journal.close()
+
+
+async def test_a_database_of_something_else_is_refused(tmp_path):
+    address = await database_of(tmp_path, JOURNAL)
+    db = await asyncpg.connect(address)
+    await db.execute("DROP TABLE alembic_version")
+    await db.close()
+    with pytest.raises(JournalError, match="other tables"):
+        await open_postgres(address)
+    with pytest.raises(JournalError, match="cannot be used"):
+        await open_postgres(f"{address}-that-is-not-there")
+
+
+async def test_a_server_that_may_forget_what_it_commits_keeps_no_journal(tmp_path, monkeypatch):
+    address = await database_of(tmp_path, JOURNAL)
+    monkeypatch.setitem(postgres_kit._DURABLE, "full_page_writes", {"always"})
+    with pytest.raises(JournalError, match="full_page_writes on"):
+        await open_postgres(address)
+
+
+async def test_a_lost_connection_is_made_anew(tmp_path):
+    journal = await open_postgres_of(tmp_path)
+    try:
+        await journal.create(new(), [FIRST], "me")
+        await journal.append("t1", some(2), epoch=1)
+        await execute(
+            "postgres",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'fangcheng-table'",
+        )
+        stored = False
+        while not stored:
+            try:
+                await journal.append("t1", some(3), epoch=1)
+            except SequenceConflict:
+                stored = True  # by the one before, whose answer was lost
+            except JournalError:
+                await asyncio.sleep(0)
+            else:
+                stored = True
+        assert len(await journal.read("t1")) == 3
+    finally:
+        await journal.close()
+
+
+async def test_the_events_of_a_table_are_in_the_partition_of_its_month(tmp_path):
+    journal = await open_postgres(await database_of(tmp_path, JOURNAL))
+    try:
+        await journal.create(new(), [FIRST], "me")
+        rows = await journal._read(
+            lambda db: db.fetch(
+                "SELECT e.tableoid::regclass::text, t.month"
+                " FROM events e JOIN tables t USING (place)"
+            )
+        )
+        assert [tuple(row) for row in rows] == [(f"events_{rows[0][1]}", rows[0][1])]
+    finally:
+        await journal.close()
+
+
 # What only SQLite has.
 
 
@@ -571,10 +680,11 @@ async def test_appends_that_wait_share_a_commit(tmp_path):
 
 async def test_a_file_of_another_version_is_refused(tmp_path):
     path = tmp_path / "table.db"
+    await SqliteJournal(path).close()
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 99")
+        db.execute("UPDATE alembic_version SET version_num = '9999'")
     db.close()
-    with pytest.raises(JournalError, match="version 99"):
+    with pytest.raises(JournalError, match="revision 9999"):
         SqliteJournal(path)
 
 

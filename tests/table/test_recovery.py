@@ -562,9 +562,11 @@ async def fixed_port(service: World) -> None:
 
 
 async def test_a_journal_of_another_version_keeps_the_service_from_starting(tmp_path):
+    await SqliteJournal(tmp_path / "table.db").close()
     db = sqlite3.connect(tmp_path / "table.db")
-    db.execute("PRAGMA user_version = 99")
+    with db:
+        db.execute("UPDATE alembic_version SET version_num = '9999'")
     db.close()
-    with pytest.raises(StartFailed, match="version 99"):
+    with pytest.raises(StartFailed, match="revision 9999"):
         async with world(tmp_path):
             pass

@@ -363,6 +363,25 @@ class Model:
             self.owed[money] += gains[money] + change
         return None
 
+    def collect(self, money: Money, amount: int, *, write_off: bool) -> str | None:
+        """Settle what is owed; the reason for which that is refused."""
+        bad = self.bad_money(*money[1:], amount)
+        if bad:
+            return bad
+        if money[0] not in self.wallets:
+            return "UNKNOWN_WALLET"
+        if amount > self.owed[money]:
+            return "NOT_OWED"
+        payer = (HOUSE, *money[1:]) if write_off else money
+        spendable = None if write_off else self.spendable(money)
+        if spendable is not None and spendable < amount:
+            return "INSUFFICIENT_BALANCE"
+        if self.leaves(payer, -amount):
+            return "BALANCE_OUT_OF_RANGE"
+        self.add(payer, -amount)
+        self.owed[money] -= amount
+        return None
+
     def _purse(self, command: Settle, party: int | None, unit: tuple[str, str]) -> Money:
         player = HOUSE if party is None else command.parties[party].player_id
         return player, unit[0], unit[1]

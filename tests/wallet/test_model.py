@@ -27,6 +27,7 @@ from hypothesis.stateful import (
 from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet.keeper import tend
 from fangcheng_wallet.ledger import (
+    Collect,
     Deposit,
     ExtendHolds,
     Fee,
@@ -284,6 +285,31 @@ class Ledger(RuleBasedStateMachine):
         self.reversed.add(key)
         return command, outcome.answer
 
+    @rule(
+        target=commands,
+        player=st.one_of(players, any_players),
+        unit=st.one_of(units, any_units),
+        amount=st.one_of(amounts, any_amounts),
+        write_off=st.booleans(),
+    )
+    def collect(self, player: str, unit: tuple[str, str], amount: int, write_off: bool) -> Any:
+        # Most often what is owed, so that something is.
+        owing = [money for money, owed in self.model.owed.items() if owed]
+        if owing and amount % 4:
+            player, *rest = owing[amount % len(owing)]
+            unit = (rest[0], rest[1])
+            amount = 1 + amount % self.model.owed[owing[amount % len(owing)]]
+        command = Collect(self.new_id(), player, *unit, amount, "agreed", write_off=write_off)
+        outcome = self.outcome(self.store.collect(command))
+        money = (player, *unit)
+        reason = self.model.collect(money, amount, write_off=write_off)
+        if isinstance(outcome, str) or reason:
+            assert outcome == reason
+            return multiple()
+        assert outcome.answer.owed == self.model.owed[money]
+        assert outcome.answer.available == self.model.available[money]
+        return command, outcome.answer
+
     # Most rules should settle: hypothesis chooses among rules alike.
 
     @rule(
@@ -389,7 +415,7 @@ class Ledger(RuleBasedStateMachine):
             case Reverse():
                 other = replace(command, reason=text + "!")
                 reason = "SETTLEMENT_REVERSED"
-            case Freeze():
+            case Freeze() | Collect():
                 other = replace(command, reason=text + "!")
             case TopUpHold():
                 other = replace(command, amount=command.amount + 1)
@@ -407,6 +433,8 @@ class Ledger(RuleBasedStateMachine):
                 return self.store.top_up_hold(command)
             case Freeze():
                 return self.store.freeze(command)
+            case Collect():
+                return self.store.collect(command)
             case Reverse():
                 return self.store.reverse(command)
             case _:

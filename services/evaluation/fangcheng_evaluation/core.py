@@ -37,10 +37,14 @@ def _chosen(
     return found, found.complete({key: value for key, _, value in given})
 
 
-def warm_up() -> None:
-    """Has every kernel compiled or read from its cache, so that no call has to wait for it."""
+def warm_up() -> int:
+    """Has every kernel compiled or read from its cache, so that no call has to wait for it.
+
+    Of how many rule sets, each revision counted.
+    """
     waiting = Hand((*range(9), 9, 9, 30, 30))
-    for rules in known():
+    rule_sets = [*known()]
+    for rules in rule_sets:
         options = rules.complete()
         for hand in (waiting, waiting.plus(9)):
             for progress in (False, True):
@@ -50,3 +54,4 @@ def warm_up() -> None:
         # Where waits alone are asked for, records are checked by a kernel of its own.
         for ask in (packed.WAITS, packed.EVERYTHING):
             packed.evaluate(rules, record, ask, np.empty(1, packed.RESULT))
+    return len(rule_sets)

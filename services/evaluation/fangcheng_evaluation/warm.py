@@ -14,7 +14,6 @@ import sys
 import time
 
 from fangcheng_rules.kernels import folders, speed
-from fangcheng_rules.rulesets import RULE_SETS
 
 from .core import warm_up
 
@@ -28,10 +27,10 @@ def main() -> None:
         why = "numba is not installed" if not speed.COMPILED else "no folder can be written"
         sys.exit(f"nothing can be kept: {why}")
     begun = time.perf_counter()
-    warm_up()
+    count = warm_up()
     compiled = speed.compiled_here()
     print(
-        f"{len(RULE_SETS)} rule sets are ready after {time.perf_counter() - begun:.1f} s; "
+        f"{count} rule sets are ready after {time.perf_counter() - begun:.1f} s; "
         f"{compiled} functions were compiled, the others read from {folder}"
     )
     if compiled and "--check" in sys.argv[1:]:

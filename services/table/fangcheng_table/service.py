@@ -11,6 +11,7 @@ import grpc.aio
 
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1.operators_pb2_grpc import add_TableOperationsServiceServicer_to_server
 from fangcheng.table.v1.records_pb2_grpc import add_TableRecordServiceServicer_to_server
 from fangcheng.table.v1.table_pb2_grpc import (
     TableServiceServicer,
@@ -19,19 +20,22 @@ from fangcheng.table.v1.table_pb2_grpc import (
 from fangcheng_kit import Kit, Servicer, StartFailed, pages
 from fangcheng_kit.principal import current
 
+from . import votes
 from .clocks import Patience
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
+from .ids import VOTE, table_question_id
+from .journals import open_journal
 from .live import LiveTable, Surroundings
 from .lobby import Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
 from .outbox import Outbox
 from .records import News, Records
+from .service_operators import OPERATIONS, OperationsServicer
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
-from .sqlite import Commit, SqliteJournal
-from .store import Filter, JournalError
+from .store import Commit, Filter, JournalError
 from .tables import Tables
 
 SERVICE = "fangcheng.table.v1.TableService"
@@ -154,11 +158,25 @@ class TableServicer(TableServiceServicer):
         self, request: wire.LeaveTableRequest, context: Context
     ) -> wire.LeaveTableResponse:
         """See the contract."""
+        table, player_id = await self._tables.get(request.table_id), current().id
+        # Who has left is answered the same again.
+        if player_id not in table.state.former:
+            seat, now = table.seat_of(player_id), request.mode == wire.LEAVE_MODE_NOW
+            await table.do(lambda table: table.leave(seat, now=now))
+        return wire.LeaveTableResponse(table=self._for_caller(await table.shown()))
+
+    async def ProposeDissolution(
+        self, request: wire.ProposeDissolutionRequest, context: Context
+    ) -> wire.ProposeDissolutionResponse:
+        """See the contract."""
         table = await self._tables.get(request.table_id)
         seat = table.seat_of(current().id)
-        now = request.mode == wire.LEAVE_MODE_NOW
-        await table.do(lambda table: table.leave(seat, now=now))
-        return wire.LeaveTableResponse(table=self._for_caller(await table.shown()))
+        vote, replayed = await table.do(
+            lambda table: votes.propose(table, seat, request.hand_number)
+        )
+        return wire.ProposeDissolutionResponse(
+            decision_id=table_question_id(VOTE, vote), replayed=replayed
+        )
 
     async def _stream(
         self,
@@ -203,7 +221,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         metrics.commit_appends.observe(commit.appends)
 
     try:
-        journal = SqliteJournal(settings.database, measure)
+        journal = await open_journal(settings.database, measure)
     except (JournalError, OSError) as error:
         raise StartFailed(f"cannot open the journal: {error}") from error
     try:
@@ -241,6 +259,11 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
             yield [
                 Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
                 Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
+                Servicer(
+                    add_TableOperationsServiceServicer_to_server,
+                    OperationsServicer(tables, journal, endpoint),
+                    OPERATIONS,
+                ),
             ]
         finally:
             await tables.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from fangcheng_kit import Settings
 
@@ -12,7 +12,16 @@ from fangcheng_kit import Settings
 class TableSettings(Settings):
     """Settings of the table service."""
 
-    database: Path = Field(Path("table.db"), description="File of the journal (SQLite).")
+    database: str = Field(
+        default="table.db",
+        min_length=1,
+        repr=False,
+        description=(
+            "The journal: an SQLite file, made if missing, or the address of a PostgreSQL "
+            "database, `postgresql://user:password@host/name`, which any number of table services "
+            "share."
+        ),
+    )
     evaluation: str = Field(
         "127.0.0.1:7110", description="Target of the evaluation service, all its replicas."
     )
@@ -68,3 +77,8 @@ class TableSettings(Settings):
         le=2_592_000,
         description="Lifetime that a table gives its holds; it is renewed at half of it.",
     )
+
+    @field_validator("database", mode="before")
+    @classmethod
+    def _as_text(cls, database: object) -> object:
+        return str(database) if isinstance(database, Path) else database

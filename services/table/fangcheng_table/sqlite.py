@@ -15,18 +15,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from . import sqlite_leases as leases
-from . import sqlite_reads as reads
 from .codec import encode
-from .sqlite_schema import connect, prepare
+from .reads import Query, Reads, by_request, new_table
+from .sqlite_file import connect, prepare
 from .store import (
     Census,
     Claim,
-    Filter,
-    Found,
-    FoundAction,
-    FoundHand,
+    Commit,
     HandEntry,
-    HandFilter,
     JournalError,
     NewTable,
     Opening,
@@ -52,15 +48,7 @@ class _Work:
     outcome: asyncio.Future[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """What one transaction of the writer was like, for the metrics."""
-
-    appends: int
-    seconds: float
-
-
-class SqliteJournal:
+class SqliteJournal(Reads):
     """A `store.Journal` in one SQLite file."""
 
     def __init__(self, path: Path, on_commit: Callable[[Commit], None] | None = None) -> None:
@@ -84,9 +72,10 @@ class SqliteJournal:
         rows = _rows(records)
 
         def do(db: sqlite3.Connection) -> NewTable:
-            before = reads.by_request(db, table.request_id)
+            query = by_request(table.request_id)
+            before = db.execute(query.text, query.values).fetchone()
             if before is not None:
-                return before
+                return new_table(before)
             place = db.execute(
                 "INSERT INTO tables (table_id, request_id, request, rule_set, revision, player_ids,"
                 " labels, owner_id, epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)",
@@ -286,35 +275,8 @@ class SqliteJournal:
 
     # Reading.
 
-    async def read(self, table_id: str, after: int = 0, upto: int | None = None) -> list[Record]:
-        """See `store.Journal`."""
-        return await self._read(lambda db: reads.events(db, table_id, after, upto))
-
-    async def by_request(self, request_id: str) -> NewTable | None:
-        """See `store.Journal`."""
-        return await self._read(lambda db: reads.by_request(db, request_id))
-
-    async def find(self, wanted: Filter, before: int | None, limit: int) -> list[Found]:
-        """See `store.Journal`."""
-        return await self._read(lambda db: reads.find(db, wanted, before, limit))
-
-    async def hands(self, wanted: HandFilter, before: int | None, limit: int) -> list[FoundHand]:
-        """See `store.Journal`."""
-        return await self._read(lambda db: reads.hands(db, wanted, before, limit))
-
-    async def finished(self, after: int, limit: int) -> list[FoundHand]:
-        """See `store.Journal`."""
-        return await self._read(lambda db: reads.finished(db, after, limit))
-
-    async def operator_actions(
-        self, table_id: str, before: int | None, limit: int
-    ) -> list[FoundAction]:
-        """See `store.Journal`."""
-        return await self._read(lambda db: reads.operator_actions(db, table_id, before, limit))
-
-    async def opening(self, table_id: str) -> Opening | None:
-        """See `store.Journal`."""
-        return await self._read(lambda db: reads.opening(db, table_id))
+    async def _fetch(self, query: Query) -> list[Any]:
+        return await self._read(lambda db: db.execute(query.text, query.values).fetchall())
 
     async def _read(self, do: Callable[[sqlite3.Connection], T]) -> T:
         if self._closed:

@@ -172,6 +172,14 @@ class Census:
     unowned: int
 
 
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one transaction was like, for the metrics."""
+
+    appends: int
+    seconds: float
+
+
 class JournalError(Exception):
     """The journal did not take it; nothing was stored, unless it says so."""
 
@@ -180,6 +188,10 @@ class SequenceConflict(JournalError):
     """Another event stands in that place, or the one before it is missing: somebody else has
     written to this table, or an earlier append of ours has reached the disk after all.
     """
+
+
+class Archived(JournalError):
+    """The table's events were taken out of the database, into the archive of their month."""
 
 
 class Superseded(JournalError):

@@ -51,9 +51,9 @@ HAND = np.dtype(
         ("whirlwind", "u1"),
         ("won", "u1"),
         ("moment", "u1"),
-        ("reserved", "u1"),
+        ("treasure", "u1"),
         ("options", "u1", (4,)),
-        ("reserved2", "<u4"),
+        ("reserved", "<u4"),
     ]
 )
 """One hand, 32 bytes; the proto tells what each field holds."""
@@ -140,6 +140,8 @@ class Hand:
     """Flags of ``Moment``."""
     options: Mapping[str, bool | int] = dataclasses.field(default_factory=dict)
     """Those of ``RuleSet.packed_options`` that differ from their defaults."""
+    treasure: int = 0
+    """Number of the treasure that was drawn, for which the winning tile stands; 0: none was."""
 
     @classmethod
     def read(cls, text: str) -> Hand:
@@ -216,6 +218,7 @@ def pack(rules: rules_pb2.RuleSet, hands: Iterable[Hand | str]) -> Records:
                 )
         record["won"] = _kind(hand.won) + 1 if hand.won else 0
         record["moment"] = hand.moment
+        record["treasure"] = _kind(hand.treasure) + 1 if hand.treasure else 0
         unknown = set(hand.options) - set(defaults)
         if unknown:
             raise ValueError(f"{rules.id} packs no option {min(unknown)!r}")

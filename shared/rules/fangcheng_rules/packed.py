@@ -14,7 +14,8 @@ offset field        what it holds, of a hand (32 bytes)
 20     whirlwind    two bits for each dragon, from 5z: how many were added to the whirlwind kong
 21     won          the winning tile's kind + 1; 0: not said, and of 13 tiles
 22     moment       how it is won: the flags of `Moment`; 0: on another's tile
-23     reserved     0
+23     treasure     the kind + 1 of the treasure that was drawn (摸宝), for which the winning tile
+                    stands; 0: none was
 24     options      four bytes: the options that change conditions or fan (`Hot.options`), in
                     that order; the bytes of options that there are not are 0
 28     reserved     0
@@ -35,8 +36,12 @@ offset field         what it holds, of a result (40 bytes)
 ====== ============= ========================================================================
 
 A win is counted in the reading that is worth most by the hand and the moment; a fixed amount is
-worth more than any fan. What the records do not tell of is left to `scoring.score`: losers,
-flowers, a drawn treasure, locks that forbid a seat to win.
+worth more than any fan. A drawn treasure may stand for each of the hand's waits: there are as many
+records of it as waits, and the one that wins most counts.
+
+What the records do not tell of is left to `scoring.score`: what counts against one loser only,
+points and payments, with them flowers (they are worth points, no fan, in every rule set), and what
+forbids a seat to win though its hand would: locks, or a discard won on with neither flower nor fan.
 """
 
 from __future__ import annotations
@@ -75,9 +80,9 @@ HAND: Final = np.dtype(
         ("whirlwind", "u1"),
         ("won", "u1"),
         ("moment", "u1"),
-        ("reserved", "u1"),
+        ("treasure", "u1"),
         ("options", "u1", (4,)),
-        ("reserved2", "<u4"),
+        ("reserved", "<u4"),
     ]
 )
 MOST_ITEMS: Final = 24
@@ -113,7 +118,10 @@ STATUSES: Final = (
     ("FIFTH_COPY", "a kind of which there are more than four"),
     ("TILE_NOT_HELD", "the winning tile is not among 14 tiles"),
     ("INVALID_OPTION", "an option's value out of its bounds, or of no option"),
-    ("INVALID_MOMENT", "a moment that cannot be, or one of a hand that says no winning tile"),
+    (
+        "INVALID_MOMENT",
+        "a moment or treasure that cannot be, or one of a hand that says no winning tile",
+    ),
 )
 """By status: the reason, and a sentence."""
 Records = npt.NDArray[np.void]
@@ -138,8 +146,12 @@ def put(
     won: int | None = None,
     moment: int = 0,
     options: int = 0,
+    treasure: int | None = None,
 ) -> None:
-    """Write a hand into one record (`options` as `Hot.pack_options` gives them)."""
+    """Write a hand into one record (`options` as `Hot.pack_options` gives them).
+
+    `treasure`: the kind of the treasure that was drawn, for which `won` stands.
+    """
     record["concealed"] = 0
     for tile in hand.concealed:
         record["concealed"][tile // 9] += 1 << (3 * (tile % 9))
@@ -154,7 +166,8 @@ def put(
     record["won"] = 0 if won is None else won + 1
     record["moment"] = moment
     record["options"] = [options >> (8 * i) & 255 for i in range(4)]
-    record["reserved"] = record["reserved2"] = 0
+    record["treasure"] = 0 if treasure is None else treasure + 1
+    record["reserved"] = 0
 
 
 def pack(hands: list[Hand]) -> Records:
@@ -218,6 +231,8 @@ def _limits(rule_set: RuleSet) -> npt.NDArray[np.int64]:
     """What `records.status_of` wants: the options' greatest values, and what moments ask for."""
     specs = {spec.id: spec for spec in rule_set.options}
     options = [specs[option] for option in rule_set.hot.options]
+    if any(spec.minimum != 0 for spec in options):
+        raise ValueError(f"{rule_set.id}: an option with a minimum other than 0 is not packed")
     limits = [1 if isinstance(spec.default, bool) else spec.maximum for spec in options]
     limits += [0] * (4 - len(limits))
     limits += [_asked_of(Moment(moment)) for moment in range(256)]
@@ -225,6 +240,8 @@ def _limits(rule_set: RuleSet) -> npt.NDArray[np.int64]:
         played = [kind - first for kind in rule_set.kinds if first <= kind < first + 18]
         limits.append(sum(1 << (3 * (place % 9) + 32 * (place // 9)) for place in played))
     limits.append(int(rule_set.whirlwind))
+    has_treasure = rule_set.turn_up is not None
+    limits.append(sum(1 << kind for kind in rule_set.kinds if kind < 34 and has_treasure))
     return np.array(limits)
 
 

@@ -632,8 +632,10 @@ Global___ScoreResult: _TypeAlias = ScoreResult  # noqa: Y015
 class EvaluateHandsRequest(_message.Message):
     """Hands in packed records.
 
-    A win is counted in the reading that is worth most by the hand and the moment. What records do not
-    tell of is for Score: losers, flowers, a treasure, what forbids a seat to win.
+    A win is counted in the reading that is worth most by the hand and the moment. A drawn treasure may
+    stand for each of the hand's waits: send a record for each, and take the one with the most fan.
+    What records do not tell of is for Score: what counts against one loser only, points and payments
+    (flowers are worth points, no fan), and what forbids a seat to win though its hand would.
 
     A record has 32 bytes, little-endian, without gaps, and zero wherever nothing is said:
 
@@ -649,7 +651,8 @@ class EvaluateHandsRequest(_message.Message):
             22     1  how it is won; 0: on another's tile. Any of 1 self-draw, 2 after a kong,
                       4 after a flower, 8 on the deal, 16 in the first round, 32 declared,
                       64 as the dealer, 128 with the three others closed
-            23     1  0
+            23     1  the kind + 1 of the treasure that was drawn, for which the winning tile
+                      stands; 0: none. Only with a self-draw, in rule sets that turn up a treasure.
             24     4  the values of the options that `RuleSet.packed_options` names, in that order, a
                       byte each: 0 or 1 for a BOOL
             28     4  0

@@ -246,24 +246,6 @@ class Kernels:
             _words(out),
         )
 
-    def warm_up(self) -> None:
-        """Compile everything, or fetch it from disk, before the first hand that counts."""
-        thirteen = bytes([0, 0, 0, *range(1, 8), 8, 8, 8])
-        fourteen = bytes([0, *thirteen])
-        self.readings(fourteen, ())
-        self.waits(thirteen, ())
-        self.discards(fourteen, ())
-        self.shanten(thirteen, ())
-        self.progress(thirteen, ())
-        none = np.zeros(0, np.int64)
-        read_only = read_only_words(none)
-        limits = np.zeros(records.LIMITS, np.int64)
-        self.check_many(read_only, limits, none, none)
-        self.score_many(read_only, limits, none, Counting(none, none, 0), none)
-        self.waits_of_many(read_only, none, none)
-        self.shanten_of_many(read_only, limits, none, none)
-        self.legal_shanten_of_many(read_only, none, none)
-
     def item_fan(self, items: int) -> dict[str, int]:
         """Fan by item, those that count; 0 for an item that stands for a fixed amount."""
         counted = {}

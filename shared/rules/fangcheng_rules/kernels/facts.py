@@ -44,6 +44,9 @@ FLAT = 15
 
 NO_KIND = -1
 
+TREASURE = 32
+"""Where in `HandBits.options` a drawn treasure begins; nothing is set there if none was."""
+
 SINGLE_WAIT = 1 << 30
 """Mark of a hand that had exactly one legal wait."""
 
@@ -85,7 +88,8 @@ class HandBits(NamedTuple):
     claimed: int
     """1 where the winning tile is another's, 0 where it was drawn."""
     options: int
-    """The table's options that matter here: eight bits for each of `Hot.options`."""
+    """The table's options that matter here, eight bits for each of `Hot.options`; and from bit
+    `TREASURE` the kind + 1 of the treasure that was drawn, for which the winning tile stands."""
     marks: int
     """What `Hot.marks` found in any of its legal readings, and `SINGLE_WAIT`."""
 

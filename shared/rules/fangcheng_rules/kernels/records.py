@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .facts import DRAGON_RUN, HandBits
+from .facts import DRAGON_RUN, TREASURE, HandBits
 from .hands import CHI, CONCEALED_KONG, FIRST_DRAGON, OPEN_KONG, PONG, Out, Words, place_of
 from .speed import count_bits, entry, inner
 from .tables import FIRST_THREE, LAST_THREE, MIDDLE_THREE, OCTAL, PLAIN_HONOURS, RUN_HONOURS
@@ -29,6 +29,9 @@ FOURTEEN: Final = 14
 SUIT_BITS: Final = (1 << 27) - 1
 HONOUR_BITS: Final = (1 << 21) - 1
 WORD_BITS: Final = (1 << 32) - 1
+SELF_DRAW: Final = 1
+ON_DEAL: Final = 8
+"""Of the flags of the moment those that matter here."""
 NOT_ASKED: Final = 127
 NOTHING_ASKED: Final = NOT_ASKED << 16 | NOT_ASKED << 24
 """The first word of a result of which nothing is known."""
@@ -54,7 +57,9 @@ EIGHT_EACH: Final = 0o3030303030 << 32 | 0o3030303030
 
 PLAYED: Final = 4 + 256
 """Where the ranks that are played stand behind the limits of options and moments."""
-LIMITS: Final = PLAYED + 3
+TREASURES: Final = PLAYED + 3
+"""... and behind them the mask of the kinds that can be drawn as a treasure."""
+LIMITS: Final = TREASURES + 1
 CANNOT_BE, ANY_HAND, NEEDS_KONG, NO_MELD, NO_MELD_BUT_WHIRLWIND = range(5)
 """By moment: whether it can be, and with which melds."""
 
@@ -204,6 +209,12 @@ def masks_of(a: int, b: int, c: int) -> int:
 
 
 @inner
+def treasure_in(bits: RecordBits) -> int:
+    """The kind + 1 of the treasure that was drawn; 0: none."""
+    return (bits.third >> 56) & 255
+
+
+@inner
 def record(table: Words, bits: RecordBits, shapes: int) -> HandBits:
     """The hand of a record that is in order."""
     first, second = bits.first, bits.second
@@ -245,15 +256,16 @@ def record(table: Words, bits: RecordBits, shapes: int) -> HandBits:
         (facts >> OPEN) & 7,
         ((bits.third >> 40) & 255) - 1,
         1 - ((bits.third >> 48) & 1),
-        bits.fourth & WORD_BITS,
+        bits.fourth & WORD_BITS | treasure_in(bits) << TREASURE,
         0,
     )
 
 
 @inner
 def moment_in(bits: RecordBits) -> int:
-    """The flags of the moment."""
-    return (bits.third >> 48) & 255
+    """The flags of the moment; a drawn treasure counts in place of the self-draw."""
+    moment = (bits.third >> 48) & 255
+    return moment & ~SELF_DRAW if treasure_in(bits) else moment
 
 
 @inner
@@ -273,11 +285,12 @@ def status_of(bits: RecordBits, limits: Words) -> int:
     """13 or 14 for a hand in order, else less than 0: `INVALID_RECORD` and so on, negated.
 
     `limits` are the greatest value of each option, what each moment asks for, which ranks are
-    played, a bit in each field of two suits and of the two others, and how many whirlwinds may be.
+    played, a bit in each field of two suits and of the two others, how many whirlwinds may be, and
+    which kinds can be a treasure.
     """
     first, second, third, last = bits.first, bits.second, bits.third, bits.fourth
     facts = bits.facts
-    if (third >> 56) & 255 != 0 or (last >> 32) & WORD_BITS != 0:
+    if (last >> 32) & WORD_BITS != 0:
         return -INVALID_RECORD
 
     melds, runs = (facts >> MELDS) & 7, (facts >> RUNS) & 7
@@ -329,6 +342,17 @@ def status_of(bits: RecordBits, limits: Words) -> int:
             return -INVALID_MOMENT
         if needs == NO_MELD_BUT_WHIRLWIND and melds != runs:
             return -INVALID_MOMENT
+    treasure = treasure_in(bits) - 1
+    if treasure >= 0:
+        if treasure > 33 or (limits[TREASURES] >> treasure) & 1 == 0:
+            return -INVALID_MOMENT
+        if won < 0 or moment & SELF_DRAW == 0 or moment & ON_DEAL != 0:
+            return -INVALID_MOMENT
+        # The hand has the tile that the treasure stands for; besides its own tiles there are the
+        # treasure that was drawn and the one that lies on the wall.
+        own = even_2 | odd_2 << 3 if treasure > 17 else even | odd << 3
+        if (own >> place_of(treasure)) & 7 > (3 if won == treasure else 2):
+            return -FIFTH_COPY
     return size
 
 

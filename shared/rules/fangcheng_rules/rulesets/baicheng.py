@@ -41,6 +41,7 @@ from fangcheng_rules.kernels.facts import (
     NEEDS_TRIPLET,
     ORPHANS_MASK,
     STANDARD,
+    TREASURE,
     HandBits,
     Hot,
     ReadingBits,
@@ -78,8 +79,16 @@ from fangcheng_rules.tiles import COPIES, DRAGONS, is_suited
 
 # ---- Conditions of a win, and the winner's fan by the hand alone (compiled) ----
 
-HAND_ITEMS = ("yaoji", "jia", "closed", "double_piao", "single_piao")
-_YAOJI, _JIA, _CLOSED, _DOUBLE_PIAO, _SINGLE_PIAO = range(0, 20, 4)
+HAND_ITEMS = (
+    "yaoji",
+    "jia",
+    "closed",
+    "double_piao",
+    "single_piao",
+    "treasure_draw",
+    "double_treasure",
+)
+_YAOJI, _JIA, _CLOSED, _DOUBLE_PIAO, _SINGLE_PIAO, _TREASURE, _DOUBLE_TREASURE = range(0, 28, 4)
 
 BIRD = 1 << 18
 """幺鸡, the 1s."""
@@ -136,6 +145,16 @@ def fan(hand: HandBits, reading: ReadingBits) -> int:
             items |= 2 << _DOUBLE_PIAO
     elif hand.marks != 0:
         items |= 1 << _JIA  # as awaited in some legal reading, or the only legal wait
+    treasure = hand.options >> TREASURE
+    if treasure != 0:
+        # 宝中宝: its own kind, awaited as by a 夹胡; 双飘 is so by the dragon run alone.
+        narrow = items & (15 << _JIA | 15 << _SINGLE_PIAO) != 0
+        if items & (15 << _DOUBLE_PIAO) and hand.won >= 31 and reading.runs > hand.runs:
+            narrow = True
+        if narrow and treasure - 1 == hand.won:
+            items |= 3 << _DOUBLE_TREASURE
+        else:
+            items |= 2 << _TREASURE
     return items
 
 

@@ -1,16 +1,4 @@
-"""The tables of a journal in SQLite."""
-
-from __future__ import annotations
-
-import sqlite3
-from contextlib import closing
-from pathlib import Path
-
-from .store import JournalError
-
-SCHEMA_VERSION = 2
-
-_SCHEMA = """
+-- The journal in SQLite.
 CREATE TABLE tables (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
     table_id TEXT NOT NULL UNIQUE,
@@ -78,27 +66,3 @@ BEGIN SELECT RAISE(ABORT, 'the log of operators is append-only'); END;
 CREATE TABLE owners (
     owner_id TEXT PRIMARY KEY, endpoint TEXT NOT NULL, until_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-"""
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection whose commits are on disk when they return."""
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    return db
-
-
-def prepare(path: Path) -> None:
-    """Make the tables where there are none; raises `JournalError` for another version's."""
-    try:
-        with closing(connect(path)) as db:
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                db.executescript(
-                    f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;"
-                )
-            elif version != SCHEMA_VERSION:
-                raise JournalError(f"{path} has schema version {version}, not {SCHEMA_VERSION}")
-    except sqlite3.Error as error:
-        raise JournalError(f"{path}: {error}") from error
