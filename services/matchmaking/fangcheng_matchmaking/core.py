@@ -24,6 +24,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 SEATS = 4
 
@@ -144,6 +145,11 @@ class Stake:
     per_unit: int
     buy_in: int = 0
     """Held when the player is seated; 0: nothing is held."""
+    minimum: int = 0
+    """Who has less left after a hand leaves the table."""
+
+
+Away = Literal["escape", "trustee_to_end"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +162,12 @@ class Timing:
     claim_window_ms: int | None = None
     between_hands_ms: int | None = None
     away_grace_ms: int | None = None
+    reserve_ms: int | None = None
+    ready_ms: int | None = None
+    vote_ms: int | None = None
+    vacancy_ms: int | None = None
+    away: Away | None = None
+    """What becomes of who is away for longer than the grace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +181,10 @@ class Terms:
     stakes: tuple[Stake, ...] = ()
     hands: int = 0
     """0: until a player leaves."""
+    rounds: int = 0
+    """圈; 0: they end nothing."""
+    starting_chips: int = 0
+    """Units that each begins with where nothing is staked; 0: without a limit."""
     timing: Timing = Timing()
 
     @property

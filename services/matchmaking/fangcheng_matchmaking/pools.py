@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_kit.settings import complaints
 
-from .core import OptionValue, Pool, Stake, Terms, Timing
+from .core import Away, OptionValue, Pool, Stake, Terms, Timing
 
 MOST_AMOUNT = 2**53
 _BARE = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -47,6 +47,7 @@ class _Stake(BaseModel):
     book: str = Field("", max_length=64)
     per_unit: int = Field(ge=1, le=1_000_000_000)
     buy_in: int = Field(0, ge=0, le=MOST_AMOUNT)
+    minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
 
 
 class _Timing(BaseModel):
@@ -58,6 +59,11 @@ class _Timing(BaseModel):
     claim_window_ms: int | None = Field(default=None, ge=0, le=60_000)
     between_hands_ms: _Milliseconds | None = None
     away_grace_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+    reserve_ms: _Milliseconds | None = None
+    ready_ms: _Milliseconds | None = None
+    vote_ms: _Milliseconds | None = None
+    vacancy_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+    away: Away | None = None
 
 
 class _Pool(BaseModel):
@@ -68,9 +74,17 @@ class _Pool(BaseModel):
     rules: _Rules
     stakes: list[_Stake] = Field(default_factory=list, max_length=4)
     hands: int = Field(0, ge=0, le=1_000)
+    rounds: int = Field(0, ge=0, le=100)
+    starting_chips: int = Field(0, ge=0, le=1_000_000_000)
     timing: _Timing = _Timing()
     least_client_version: int = Field(0, ge=0, le=2**32 - 1)
     fill_with_bots_after_ms: int = Field(0, ge=0, le=3_600_000)
+
+    @model_validator(mode="after")
+    def _chips_or_stakes(self) -> Self:
+        if self.starting_chips and self.stakes:
+            raise ValueError("starting_chips are counted only where nothing is staked")
+        return self
 
     @field_validator("stakes")
     @classmethod
@@ -92,6 +106,8 @@ class _Pool(BaseModel):
                 options=options,
                 stakes=tuple(Stake(**stake.model_dump()) for stake in self.stakes),
                 hands=self.hands,
+                rounds=self.rounds,
+                starting_chips=self.starting_chips,
                 timing=Timing(**self.timing.model_dump()),
             ),
             least_client_version=self.least_client_version,
