@@ -161,10 +161,13 @@ def wallet_chart(result: Result) -> str:
     goals = []
     for line, ratio in result.referenced:
         legs, _, callers = line.what.partition(" legs, ")
-        if legs == "5" and line.reference == "pgbench":
-            points.setdefault(line.group, []).append((int(callers.split()[0]), ratio))
-        elif line.reference == "pgbench" and line.goal is not None:
-            goals.append((64, line.goal))
+        if legs != "5" or line.reference != "pgbench":
+            continue
+        count = int(callers.split()[0])
+        if line.goal is None:
+            points.setdefault(line.group, []).append((count, ratio))
+        else:
+            goals.append((count, line.goal))
     return chart.curves("Times pgbench, five legs", "callers", points, goals)
 
 
