@@ -5,31 +5,27 @@ What a command needs is imported in it: `--help` and what needs no service answe
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import os
-import signal
 import sys
-from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
+from . import commands_records
 from .cli import EXIT_INTERRUPTED
-from .errors import SuiteError, from_call
+from .errors import SuiteError
 from .state import StateFolder, default_folder
+from .terminal import State
+from .terminal import access_of as _access
+from .terminal import make_console as _console
+from .terminal import make_ink as _ink
+from .terminal import run as _run
+from .terminal import told as _told
 
 if TYPE_CHECKING:
     from .access import Access, Elsewhere
-    from .render import Ink
-
-P = ParamSpec("P")
-
-EXIT_FAILED = 1
 
 app = typer.Typer(
     name="fangcheng",
@@ -41,20 +37,10 @@ app = typer.Typer(
     "Begin with `fangcheng demo`, then `fangcheng up`.",
 )
 ledger = typer.Typer(no_args_is_help=True, help="The wallet's books.")
+app.add_typer(commands_records.records)
 app.add_typer(ledger, name="ledger")
 wallet = typer.Typer(no_args_is_help=True, help="The wallet as a service: ours or a studio's own.")
 app.add_typer(wallet, name="wallet")
-
-State = Annotated[
-    Path | None,
-    typer.Option(
-        "--state",
-        metavar="FOLDER",
-        help="State folder of the suite. Default: $FANGCHENG_STATE, else ~/.local/state/fangcheng.",
-        show_default=False,
-    ),
-]
-
 
 _Target = Annotated[
     str | None,
@@ -84,101 +70,12 @@ _Ca = Annotated[
 ]
 
 
-def _console() -> Console:
-    # Without a terminal nobody wants lines broken at 80 columns.
-    width = None if sys.stdout.isatty() else 10_000
-    return Console(highlight=False, width=width, soft_wrap=not sys.stdout.isatty())
-
-
-def _ink() -> Ink:
-    from .render import Ink
-
-    return Ink.for_encoding(sys.stdout.encoding)
-
-
-def _access(state: Path | None) -> Access:
-    from .access import Access
-
-    suite = StateFolder(state or default_folder()).read()
-    return Access(suite.target, suite.key)
-
-
 def _wallet_at(
     target: str | None, token: str | None, ca: Path | None, state: Path | None
 ) -> Access | Elsewhere:
     from .access import Elsewhere
 
     return Elsewhere(target, token, ca) if target else _access(state)
-
-
-def _fail(error: SuiteError) -> typer.Exit:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"[bold red]error:[/bold red] {escape(error.message)}")
-    for line in error.details:
-        console.print(f"  [dim]{escape(line)}[/dim]")
-    if error.hint:
-        console.print(escape(error.hint))
-    return typer.Exit(EXIT_FAILED)
-
-
-def _told(command: Callable[P, None]) -> Callable[P, None]:
-    """Tell what went wrong in a line instead of showing a trace."""
-
-    @functools.wraps(command)
-    def wrapped(*arguments: P.args, **more: P.kwargs) -> None:
-        try:
-            command(*arguments, **more)
-        except (Exception, BaseExceptionGroup) as error:
-            reason = _reason(error)
-            if reason is None:
-                raise
-            raise _fail(reason) from None
-
-    return wrapped
-
-
-def _reason(error: BaseException) -> SuiteError | None:
-    """The first thing in an exception, or a group of them, that a person can be told."""
-    if isinstance(error, SuiteError):
-        return error
-    if "grpc" in sys.modules:  # else no call can have failed
-        import grpc
-
-        if isinstance(error, grpc.RpcError):
-            return from_call(error, "a call failed")
-    if isinstance(error, BaseExceptionGroup):
-        for part in error.exceptions:
-            if (reason := _reason(part)) is not None:
-                return reason
-    return None
-
-
-def _run(main: Callable[[], Coroutine[Any, Any, None]], exit_code: int = 0) -> None:
-    """Run until done or interrupted: Ctrl-C and SIGTERM end in order, a second one at once."""
-
-    async def guarded() -> None:
-        task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-
-        def interrupted() -> None:
-            if task is not None and not task.cancelling():
-                task.cancel()
-                return
-            from . import launcher
-
-            for running in launcher.LIVE:
-                running.kill()
-            os._exit(EXIT_INTERRUPTED)
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, interrupted)
-        await main()
-
-    try:
-        asyncio.run(guarded())
-    except asyncio.CancelledError:
-        print("Stopped.", file=sys.stderr)
-        raise typer.Exit(exit_code) from None
 
 
 @app.command()
@@ -369,24 +266,6 @@ def watch(
         await show_table(access, _console(), _ink(), table_id, once=once)
 
     _run(show)
-
-
-@app.command()
-@_told
-def verify(
-    table: Annotated[str, typer.Argument(help="The table's id or the beginning of it.")],
-    hand: Annotated[int, typer.Argument(min=1, help="The hand's number, from 1.")],
-    state: State = None,
-) -> None:
-    """Check a finished hand: that its wall was fixed before the deal and nobody changed it.
-
-    Example: `fangcheng verify 01JD 3`
-    """
-    from .checking import verify_hand
-
-    access = _access(state)
-    console = _console()
-    _run(lambda: verify_hand(access, console, table, hand))
 
 
 @app.command()
