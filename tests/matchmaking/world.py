@@ -20,7 +20,14 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc, operations_pb2_grpc
-from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import (
+    events_pb2,
+    records_pb2,
+    records_pb2_grpc,
+    state_pb2,
+    table_pb2,
+    table_pb2_grpc,
+)
 from fangcheng.wallet.v1 import (
     settlement_pb2,
     settlement_pb2_grpc,
@@ -54,7 +61,8 @@ pools:
       - {currency: silver, per_unit: 10, buy_in: 1000}
       - {currency: points, book: baishan_kele, per_unit: 1}
     hands: 8
-    timing: {turn_ms: 3000, claim_window_ms: 0}
+    rounds: 2
+    timing: {turn_ms: 3000, claim_window_ms: 0, vote_ms: 5000, away: trustee_to_end}
     least_client_version: 3
   - id: free
     name: for nothing
@@ -309,6 +317,47 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
         return await self.handle("ListTables", do)
 
 
+class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
+    """Finished hands, which the test adds."""
+
+    def __init__(self) -> None:
+        self.hands: list[records_pb2.FinishedHand] = []
+        self.cursors: list[str] = []
+        """Those from which a stream was asked for."""
+
+    def finish(
+        self, table: state_pb2.Table, number: int, nets: Sequence[int], *, dissolved: bool = False
+    ) -> None:
+        entry = records_pb2.FinishedHandEntry(
+            table_id=table.table_id,
+            hand_number=number,
+            rule_set="baishan_kele",
+            player_ids=[seat.player_id for seat in table.seats],
+            ending="dissolved" if dissolved else "win",
+        )
+        ended = events_pb2.TableEvent(hand_ended=events_pb2.HandEnded(net=nets))
+        self.hands.append(
+            records_pb2.FinishedHand(
+                cursor=str(len(self.hands) + 1),
+                entry=entry,
+                record=records_pb2.HandRecord(events=[events_pb2.TableEvent(), ended]),
+            )
+        )
+
+    async def StreamFinishedHands(
+        self, request: records_pb2.StreamFinishedHandsRequest, context: Any
+    ) -> AsyncIterator[records_pb2.StreamFinishedHandsResponse]:
+        self.cursors.append(request.cursor)
+        assert request.with_records
+        place = int(request.cursor or 0)
+        while True:
+            for hand in self.hands[place:]:
+                yield records_pb2.StreamFinishedHandsResponse(hand=hand)
+            place = len(self.hands)
+            yield records_pb2.StreamFinishedHandsResponse(heartbeat=events_pb2.Heartbeat())
+            await asyncio.sleep(0.01)
+
+
 class FakeEvaluators(_Faulty, evaluation_pb2_grpc.EvaluationServiceServicer):
     """Evaluators that list rule sets."""
 
@@ -330,6 +379,7 @@ async def _never(self: object, request: Any, context: Any) -> Any:
 # A server has to have every call of its contract, also those that are added to it.
 for _fake, _contract in (
     (FakeTables, table_pb2),
+    (FakeRecords, records_pb2),
     (FakeEvaluators, evaluation_pb2),
     (FakeWallet, wallet_pb2),
     (FakeWallet, settlement_pb2),
@@ -347,6 +397,7 @@ class World:
         self.folder = folder
         self.wallet = FakeWallet()
         self.tables = FakeTables(self.wallet)
+        self.records = FakeRecords()
         self.evaluators = FakeEvaluators()
         self.running: Running | None = None
         self._stack = stack
@@ -373,7 +424,12 @@ class World:
                 table_pb2_grpc.add_TableServiceServicer_to_server,
                 self.tables,
                 "fangcheng.table.v1.TableService",
-            )
+            ),
+            Servicer(
+                records_pb2_grpc.add_TableRecordServiceServicer_to_server,
+                self.records,
+                "fangcheng.table.v1.TableRecordService",
+            ),
         ]
         evaluators = [
             Servicer(
@@ -479,15 +535,15 @@ class World:
 
         await eventually(reloaded)
 
-    async def settled(self) -> None:
-        """Waits until whoever may be matched now has been: four in the pool `probe`, the last, are.
+    async def settled(self, last: str = "probe") -> None:
+        """Waits until whoever may be matched now has been: four others in the last pool are.
 
         Pools are gone through in their order, so that by then the others have had their turn.
         """
         self._probes += 1
         probes = [await self.player(f"probe{self._probes}.{seat}") for seat in range(4)]
         for probe in probes:
-            await probe.join("probe")
+            await probe.join(last)
         self.tables.close((await probes[0].outcome()).table_id)
 
     async def player(self, player_id: str, *scopes: str) -> Player:

@@ -10,12 +10,17 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2, operations_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import state_pb2, table_pb2
+from fangcheng.table.v1 import records_pb2, state_pb2, table_pb2
 from fangcheng.wallet.v1 import settlement_pb2
 
 from .board import View
-from .core import Match, Mode, OptionValue, Pool, Terms, TicketState
-from .store import Apart, Pause
+from .core import Away, Match, Mode, OptionValue, Pool, Terms, TicketState
+from .store import Apart, Pause, RatedHand
+
+AWAY_POLICIES: dict[Away, state_pb2.AwayPolicy.ValueType] = {
+    "escape": state_pb2.AWAY_POLICY_ESCAPE,
+    "trustee_to_end": state_pb2.AWAY_POLICY_TRUSTEE_TO_END,
+}
 
 _STATES = {
     TicketState.WAITING: matchmaking_pb2.TICKET_STATE_WAITING,
@@ -120,6 +125,20 @@ def barred(pair: Apart) -> operations_pb2.BarredPair:
     )
 
 
+def rated_hand(hand: records_pb2.FinishedHand) -> RatedHand:
+    """A finished hand with its record, as far as skills go."""
+    ended = [event.hand_ended for event in hand.record.events if event.HasField("hand_ended")]
+    dissolved = hand.entry.ending == "dissolved" or not ended
+    return RatedHand(
+        cursor=hand.cursor,
+        table_id=hand.entry.table_id,
+        number=hand.entry.hand_number,
+        rule_set=hand.entry.rule_set,
+        player_ids=tuple(hand.entry.player_ids),
+        nets=() if dissolved else tuple(ended[-1].net),
+    )
+
+
 def traits(origin: matchmaking_pb2.Origin) -> frozenset[str]:
     """What tells that two players come from one place; digests, for it is nobody's to read."""
     return frozenset(
@@ -192,7 +211,9 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
     )
     for clock in fields(match.terms.timing):
         value = getattr(match.terms.timing, clock.name)
-        if value is not None:
+        if clock.name == "away" and value is not None:
+            request.timing.away = AWAY_POLICIES[value]
+        elif value is not None:
             setattr(request.timing, clock.name, value)
     return request
 

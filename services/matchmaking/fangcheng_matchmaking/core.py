@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from typing import Literal
 
 SEATS = 4
 
@@ -195,6 +196,9 @@ class Fee:
     amount: int
 
 
+Away = Literal["escape", "trustee_to_end"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """The clocks of a table; None: the table's own default."""
@@ -208,6 +212,9 @@ class Timing:
     reserve_ms: int | None = None
     ready_ms: int | None = None
     vote_ms: int | None = None
+    vacancy_ms: int | None = None
+    away: Away | None = None
+    """What becomes of who is away for longer than the grace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,11 +279,17 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rating:
-    """What players of a pool are rated by: their balance in a currency, such as points."""
+    """What players of a pool are rated by."""
 
-    currency: str
+    currency: str = ""
+    """Their balance in it, such as points; empty: how well they have played the rule set."""
     book: str = ""
     spread: Spread
+
+    @property
+    def by_skill(self) -> bool:
+        """Whether hands of the pool are rated, and its players by them."""
+        return not self.currency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,6 +366,8 @@ class Match:
     formed_ms: int = 0
     filled: bool = False
     """A standby ticket is among them."""
+    rated: bool = False
+    """Its hands count for the skill of its players."""
     table_id: str | None = None
     failed: Mapping[str, Problem] = field(default_factory=dict)
     """RETURNING: the tickets that do not go back, by id."""
@@ -390,6 +405,7 @@ def form_match(
         labels=shared_labels(ticket.labels for ticket in group if not ticket.standby),
         formed_ms=now_ms,
         filled=any(ticket.standby for ticket in group),
+        rated=pool.rating is not None and pool.rating.by_skill,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -17,7 +17,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_kit.settings import complaints
 
-from .core import SEATS, Fee, Mode, Offer, OptionValue, Pool, Rating, Spread, Stake, Terms, Timing
+from .core import (
+    SEATS,
+    Away,
+    Fee,
+    Mode,
+    Offer,
+    OptionValue,
+    Pool,
+    Rating,
+    Spread,
+    Stake,
+    Terms,
+    Timing,
+)
 
 MOST_AMOUNT = 2**53
 _BARE = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -71,12 +84,15 @@ class _Timing(BaseModel):
     reserve_ms: _Milliseconds | None = None
     ready_ms: _Milliseconds | None = None
     vote_ms: _Milliseconds | None = None
+    vacancy_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+    away: Away | None = None
 
 
 class _Rating(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)  # lax: 50 is a number of points too
 
-    currency: _Id
+    by: Literal["points", "skill"] = "points"
+    currency: str = Field("", max_length=64)
     book: str = Field("", max_length=64)
     spread: float = Field(ge=0, le=MOST_AMOUNT)
     widen_per_second: float = Field(0, ge=0, le=MOST_AMOUNT)
@@ -84,6 +100,10 @@ class _Rating(BaseModel):
 
     @model_validator(mode="after")
     def _ends(self) -> _Rating:
+        if self.by == "points" and not self.currency:
+            raise ValueError("currency: by which the players are rated")
+        if self.by == "skill" and (self.currency or self.book):
+            raise ValueError("currency: skill is no balance; leave currency and book out")
         if self.widest is not None and self.widest < self.spread:
             raise ValueError("widest is less than spread; a spread only ever widens")
         return self
@@ -110,6 +130,12 @@ class _Terms(BaseModel):
     fill_with_bots_after_ms: int = Field(0, ge=0, le=3_600_000)
     bots_where_silver_is_staked: bool = False
 
+    @model_validator(mode="after")
+    def _chips_or_stakes(self) -> Self:
+        if self.starting_chips and self.stakes:
+            raise ValueError("starting_chips are counted only where nothing is staked")
+        return self
+
     @field_validator("stakes", "fees")
     @classmethod
     def _each_currency_once(cls, amounts: list[_Stake] | list[_Fee]) -> list[_Stake] | list[_Fee]:
@@ -131,8 +157,6 @@ class _Terms(BaseModel):
                 f"fill_with_bots_after_ms: bots would win and lose {staked[0]}; where the house "
                 "means to fund them, say bots_where_silver_is_staked: true"
             )
-        if self.starting_chips and self.stakes:
-            raise ValueError("starting_chips: only where nothing is staked")
         if self.hold_only and not staked:
             raise ValueError("hold_only: nothing is held where no stake has a buy_in")
         return self

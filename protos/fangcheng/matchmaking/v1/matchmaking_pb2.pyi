@@ -182,7 +182,9 @@ class PoolRating(_message.Message):
     WIDEN_PER_SECOND_FIELD_NUMBER: _builtins.int
     WIDEST_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
-    """A player's rating is his available balance in this currency."""
+    """A player's rating is his available balance in this currency; empty: his skill in the rule set
+    (OpenSkill: 25 at first), as his finished hands in pools of this kind show it.
+    """
     book: _builtins.str
     """Book, where the currency has books; otherwise empty."""
     spread: _builtins.float
