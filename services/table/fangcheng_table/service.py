@@ -14,20 +14,23 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.records_pb2_grpc import add_TableRecordServiceServicer_to_server
 from fangcheng.table.v1.table_pb2_grpc import (
     TableServiceServicer,
+    TableServiceStub,
     add_TableServiceServicer_to_server,
 )
-from fangcheng_kit import Kit, Servicer, StartFailed, pages
+from fangcheng_kit import Kit, Servicer, StartFailed, pages, running
 from fangcheng_kit.principal import current
 
 from .clocks import Patience
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
+from .gameclock import GameClock
 from .journals import open_journal
 from .live import LiveTable, Surroundings
 from .lobby import Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
 from .outbox import Outbox
+from .peers import Peers, forwarded, forwarded_stream, was_passed_on
 from .records import News, Records
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
@@ -43,12 +46,16 @@ Message = TypeVar("Message", wire.AttendResponse, wire.WatchResponse)
 class TableServicer(TableServiceServicer):
     """The calls of the contract."""
 
-    def __init__(self, tables: Tables, settings: TableSettings, endpoint: str) -> None:
+    def __init__(
+        self, tables: Tables, settings: TableSettings, endpoint: str, peers: Peers
+    ) -> None:
         """`endpoint`: where players reach this process."""
+        self.peers = peers
         self._tables = tables
         self._settings = settings
         self._endpoint = endpoint
 
+    @forwarded(TableServiceStub)
     async def CreateTable(
         self, request: wire.CreateTableRequest, context: Context
     ) -> wire.CreateTableResponse:
@@ -58,6 +65,7 @@ class TableServicer(TableServiceServicer):
             table=self._for_caller(await table.shown()), replayed=replayed
         )
 
+    @forwarded(TableServiceStub)
     async def GetTable(
         self, request: wire.GetTableRequest, context: Context
     ) -> wire.GetTableResponse:
@@ -82,6 +90,7 @@ class TableServicer(TableServiceServicer):
             tables=[self._for_caller(table) for table in tables], next_page_token=next_token
         )
 
+    @forwarded_stream(TableServiceStub)
     async def Attend(
         self, request: wire.AttendRequest, context: Context
     ) -> AsyncIterator[wire.AttendResponse]:
@@ -106,11 +115,18 @@ class TableServicer(TableServiceServicer):
     ) -> AsyncIterator[wire.AttendManyResponse]:
         """See the contract."""
         waiter = Waiter(self._settings.heartbeat_seconds)
-        seats = ManySeats(self._tables, self._settings.most_behind_events, heartbeat, waiter)
+        seats = ManySeats(
+            self._tables,
+            self._settings.most_behind_events,
+            heartbeat,
+            waiter,
+            None if was_passed_on(context) else self.peers.many_seats(context),
+        )
         async with aclosing(seats.run(request_iterator)) as stream:
             async for response in stream:
                 yield response
 
+    @forwarded(TableServiceStub)
     async def Act(self, request: wire.ActRequest, context: Context) -> wire.ActResponse:
         """See the contract."""
         table = await self._tables.get(request.table_id)
@@ -118,6 +134,7 @@ class TableServicer(TableServiceServicer):
         replayed = await table.act(seat, request.decision_id, request.action)
         return wire.ActResponse(replayed=replayed)
 
+    @forwarded_stream(TableServiceStub)
     async def Watch(
         self, request: wire.WatchRequest, context: Context
     ) -> AsyncIterator[wire.WatchResponse]:
@@ -129,6 +146,7 @@ class TableServicer(TableServiceServicer):
             async for response in stream:
                 yield response
 
+    @forwarded(TableServiceStub)
     async def Say(self, request: wire.SayRequest, context: Context) -> wire.SayResponse:
         """See the contract."""
         table = await self._tables.get(request.table_id)
@@ -150,6 +168,7 @@ class TableServicer(TableServiceServicer):
                 waiter.spoke()
             await asyncio.sleep(self._settings.summary_seconds)
 
+    @forwarded(TableServiceStub)
     async def LeaveTable(
         self, request: wire.LeaveTableRequest, context: Context
     ) -> wire.LeaveTableResponse:
@@ -186,7 +205,7 @@ class TableServicer(TableServiceServicer):
             table.leave(reader)
 
     def _for_caller(self, table: state_pb2.Table) -> state_pb2.Table:
-        table.endpoint = self._endpoint
+        table.endpoint = table.endpoint or self._endpoint
         if current().kind == "player":
             for seat in table.seats:
                 seat.ClearField("is_bot")
@@ -208,6 +227,12 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         raise StartFailed(f"cannot open the journal: {error}") from error
     try:
         news = News()
+
+        def lost(ms: int) -> None:
+            metrics.lost_time.inc(ms / 1_000)
+            kit.log.warning("this process did not run for a while", ms=ms)
+
+        clock = GameClock(round(settings.lease_seconds * 500), lost)
         around = Surroundings(
             journal=journal,
             evaluator=Evaluator(kit.connect(settings.evaluation), metrics, kit.log),
@@ -225,6 +250,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
                 linger_ms=round(settings.linger_seconds * 1_000),
                 resume_ms=round(settings.resume_grace_seconds * 1_000),
             ),
+            clock=clock,
             most_kept=settings.most_behind_events,
             finished=news.tell,
             stopping=kit.draining,
@@ -232,17 +258,27 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
         endpoint = settings.advertised or kit.address
-        tables = Tables(around, settings.archived_tables, endpoint)
+        lease_ms = round(settings.lease_seconds * 1_000)
+        tables = Tables(around, settings.archived_tables, endpoint, lease_ms)
         resumed = await tables.resume()
         kit.log.info("tables resumed", tables=resumed)
         try:
-            servicer = TableServicer(tables, settings, endpoint)
+            servicer = TableServicer(tables, settings, endpoint, Peers(kit))
             records = RecordServicer(Records(journal), news, settings.heartbeat_seconds)
-            yield [
-                Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
-                Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
-            ]
+            leaving = _leave_to_others(tables, kit.draining, settings.drain_seconds / 4)
+            async with running(clock.tick(), tables.keep(), leaving):
+                yield [
+                    Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
+                    Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
+                ]
         finally:
             await tables.stop()
     finally:
         await journal.close()
+
+
+async def _leave_to_others(tables: Tables, draining: asyncio.Event, pause_seconds: float) -> None:
+    """When the process is to stop, leave its tables to others, once clients look for those."""
+    await draining.wait()
+    await asyncio.sleep(pause_seconds)
+    await tables.retire()
