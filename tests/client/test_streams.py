@@ -62,6 +62,7 @@ class Table:
         raise AssertionError("not called here")
 
     CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = Say = WatchTables = _other
+    ProposeDissolution = _other
 
 
 AWAY = errors.Unavailable("DRAINING", "Elsewhere.")

@@ -11,7 +11,7 @@ from fangcheng_rules.actions import Action, AnalyzeQuestion, Prompt
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
-from fangcheng_table import codec
+from fangcheng_table import codec, votes
 from fangcheng_table.clocks import Patience
 from fangcheng_table.core import Table
 from fangcheng_table.dealing import chain_of
@@ -113,6 +113,8 @@ class Drive:
     """It tells what a finished hand pays."""
     pays: bool = True
     """The wallet answers."""
+    is_ready: bool = True
+    """All seats are ready for the next hand at once."""
 
     @classmethod
     def of(cls, event: TableCreated, patience: Patience | None = None) -> Drive:
@@ -158,6 +160,10 @@ class Drive:
                 else:
                     result = score(rules, state.created.options, question.finished)
                     self.table.answer(state.hand_number, question.number, result)
+                return True
+        if self.is_ready and state.checking and not state.closed:
+            check = f"ready-{state.checks}"
+            if not all(votes.reply(self.table, seat, check, "ready") for seat in range(4)):
                 return True
         if self.pays:
             settlement = self.table.settlement()

@@ -78,7 +78,12 @@ async def test_a_table_is_paid_to_the_last_coin(tmp_path: Path, balance: int):
         await until(lambda: not service.value("fangcheng_tables", **kele))
         audit = await wallets.AuditLedger(wallet.AuditLedgerRequest())
         assert audit.balanced
-        assert audit.settlements == 4
+        # Who cannot pay all that is owed cannot go on.
+        reason = players[1].events[-1].table_closed.reason
+        assert reason == ("bankrupt" if balance == 60 else "hands_played")
+        settled = [event for event in players[1].events if event.HasField("hand_settled")]
+        assert audit.settlements == len(settled)
+        assert balance == 60 or len(settled) == 4
         assert not any(audit.held.values())
         for player in PLAYERS:
             told = await wallets.GetBalances(wallet.GetBalancesRequest(player_id=player))
@@ -128,7 +133,8 @@ async def test_a_table_is_paid_by_a_studios_own_wallet(tmp_path: Path):
         players = await play_all(service, table_id)
         kele = {"rule_set": "baishan_kele", "phase": "closed"}
         await until(lambda: not service.value("fangcheng_tables", **kele))
-    assert studio.settled == [f"{table_id}/{number}" for number in range(1, 5)]
+    last = max(event.hand_ended.hand_number for event in players[0].events)
+    assert studio.settled == [f"{table_id}/{number}" for number in range(1, last + 1)]
     fees = [
         (payment.from_seat, payment.paid)
         for event in players[0].events

@@ -20,6 +20,7 @@ from fangcheng_table.events import (
     HoldsReturned,
     OperatorActed,
     PlayerSeated,
+    ReadyAsked,
     SeatPlan,
     SeatVacated,
     TableClosed,
@@ -196,8 +197,10 @@ def test_who_has_escaped_is_replaced_too():
     assert of(play.HandEnded, events)[0].end == Escape(3)
     assert of(SeatVacated, events) == [SeatVacated(3, "escape")]
     operating.seat_player(drive.table, ORDER, 3, EVE)
-    drive.settle()
-    assert of(play.HandStarted, drive.attend(3))
+    # The others are asked again whether they are ready, and the new one with them.
+    events = drive.settle()
+    assert of(ReadyAsked, events)
+    assert of(play.HandStarted, events)
 
 
 def test_all_who_leave_are_waited_for():

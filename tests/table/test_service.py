@@ -57,6 +57,9 @@ async def test_a_new_table_is_told_in_full(service):
         claim_window_ms=0,
         between_hands_ms=0,
         away_grace_ms=180_000,
+        ready_ms=30_000,
+        vote_ms=60_000,
+        away=state_pb2.AWAY_POLICY_ESCAPE,
     )
     assert dict(table.labels) == {"club": "17"}
     assert table.created.seconds > 0

@@ -193,6 +193,8 @@ def rule_set_to_wire(rules: RuleSet) -> rules_pb2.RuleSet:
             for one in rules.declares
         ],
         packed_options=rules.hot.options,
+        ready_check=rules.ready_check,
+        starts_over=rules.starts_over,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import grpc.aio
 from rich.console import Console, Group, RenderableType
@@ -115,7 +115,14 @@ def drawn_table(view: TableView, ink: Ink) -> RenderableType:
     for seat in range(4):
         lines += _seat(view, seat, ink)
     if view.closed is not None:
-        lines.append(Text(f"The table has closed: {view.closed.reason.replace('_', ' ')}.", "bold"))
+        lines.append(Text(f"The table has closed: {_words(view.closed.reason)}.", "bold"))
+        lines += _ranking(view.closed, [seat.name for seat in view.seats], ink)
+    elif view.vote is not None:
+        agreed = ", ".join(view.seats[seat].name for seat in view.vote.agreed)
+        lines.append(Text(f"To dissolve the table: {agreed} agree so far.", "bold"))
+    elif view.ready_check:
+        missing = ", ".join(seat.name for seat in view.seats if not seat.ready)
+        lines.append(Text(f"Ready for the next hand? Not yet: {missing}.", "bold"))
     elif view.ended is not None:
         lines.append(Text(report.headline(view, view.ended, ink), "bold"))
     else:
@@ -160,11 +167,60 @@ def told(event: events_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
         changed = event.trustee_changed
         what = "is played for by the table" if changed.trustee else "plays again"
         return [Text(f"{names[changed.seat]} {what}")]
+    if kind == "connection_changed":
+        change = event.connection_changed
+        return [
+            Text(f"{names[change.seat]} {'is there' if change.connected else 'is away'}", "dim")
+        ]
+    if kind == "leave_announced":
+        return [Text(f"{names[event.leave_announced.seat]} leaves after the hand")]
+    if kind in ("ready_asked", "ready_given", "vote_opened", "vote_answered", "vote_closed"):
+        return [Text(_said(event, names))]
+    if kind == "seat_vacated":
+        vacated = event.seat_vacated
+        return [Text(f"Seat {vacated.seat} waits for another player ({_words(vacated.why)})")]
+    if kind == "player_seated":
+        seat = event.player_seated.seat
+        return [Text(f"{names[seat.seat]} takes seat {seat.seat}; the table starts over", "bold")]
+    if kind == "operator_acted":
+        acted = event.operator_acted
+        about = f" {names[acted.seat]}" if acted.HasField("seat") else ""
+        return [Text(f"An operator: {_words(acted.verb)}{about}. {acted.reason}", "yellow")]
     if kind == "hand_settled":
         return [Text(), *_result_lines(view, ink), Text()]
     if kind == "table_closed":
-        return [Text(f"The table has closed: {event.table_closed.reason.replace('_', ' ')}.")]
+        return [
+            Text(f"The table has closed: {_words(event.table_closed.reason)}."),
+            *_ranking(event.table_closed, names, ink),
+        ]
     return []
+
+
+def _said(event: events_pb2.TableEvent, names: Sequence[str]) -> str:
+    """What all are asked, and what they say to it."""
+    match event.WhichOneof("kind"):
+        case "ready_asked":
+            return "Ready for the next hand?"
+        case "ready_given":
+            return f"{names[event.ready_given.seat]} is ready"
+        case "vote_opened":
+            return f"{names[event.vote_opened.seat]} proposes to dissolve the table"
+        case "vote_answered":
+            answered = event.vote_answered
+            return f"{names[answered.seat]} {'agrees' if answered.agrees else 'refuses'}"
+        case _:
+            return f"The vote is over: {_words(event.vote_closed.outcome)}"
+
+
+def _ranking(closed: events_pb2.TableClosed, names: Sequence[str], ink: Ink) -> list[Text]:
+    return [
+        Text(f"  {rank.place}. {names[rank.seat]}  {ink.signed(rank.standing)}")
+        for rank in closed.ranking
+    ]
+
+
+def _words(reason: str) -> str:
+    return reason.replace("_", " ")
 
 
 def _title(view: TableView, ink: Ink) -> Text:
@@ -206,6 +262,10 @@ def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
         head.append(f"  {ink.both('托管', 'played by the table')}", "dim")
     elif not seat.connected:
         head.append("  away", "dim")
+    if seat.ready and view.ready_check:
+        head.append("  ready", "green")
+    if not seat.player_id:
+        head.append("waits for another player", "dim")
     if seat.leaving:
         head.append("  leaves after the hand", "dim")
     hand = Text("    ")

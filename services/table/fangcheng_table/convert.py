@@ -6,13 +6,20 @@ import json
 from collections.abc import Iterable, Mapping
 
 from fangcheng.rules.v1 import rules_pb2 as rules
-from fangcheng.table.v1 import state_pb2
+from fangcheng.table.v1 import operators_pb2, state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_rules.ruleset import OptionValue
 
 from .errors import DuplicateFee
-from .events import Fee, SeatPlan, Stake, TableCreated, TalkRules, Timing
+from .events import AwayPolicy, Fee, SeatPlan, Stake, TableCreated, TalkRules, Timing
+from .ids import READY, VOTE, table_question_id
 from .state import Phase, TableState
+from .store import OperatorAction
+
+AWAY_POLICIES: dict[state_pb2.AwayPolicy.ValueType, AwayPolicy] = {
+    state_pb2.AWAY_POLICY_ESCAPE: "escape",
+    state_pb2.AWAY_POLICY_TRUSTEE_TO_END: "trustee_to_end",
+}
 
 PHASES: dict[Phase, state_pb2.TablePhase.ValueType] = {
     "before_deal": state_pb2.TABLE_PHASE_BEFORE_DEAL,
@@ -60,7 +67,9 @@ def seats_from_wire(seats: Iterable[wire.SeatAssignment]) -> tuple[SeatPlan, ...
 
 def stakes_from_wire(stakes: Iterable[state_pb2.Stake]) -> tuple[Stake, ...]:
     """What a unit is worth."""
-    return tuple(Stake(stake.currency, stake.book, stake.per_unit) for stake in stakes)
+    return tuple(
+        Stake(stake.currency, stake.book, stake.per_unit, stake.minimum) for stake in stakes
+    )
 
 
 def fees_from_wire(fees: Iterable[state_pb2.TableFee]) -> tuple[Fee, ...]:
@@ -93,6 +102,11 @@ def timing_from_wire(timing: state_pb2.Timing, *, bots_only: bool) -> Timing:
         claim_window_ms=window_ms,
         between_hands_ms=pause_ms,
         away_grace_ms=timing.away_grace_ms or usual.away_grace_ms,
+        reserve_ms=timing.reserve_ms,
+        ready_ms=timing.ready_ms or usual.ready_ms,
+        vote_ms=timing.vote_ms or usual.vote_ms,
+        vacancy_ms=timing.vacancy_ms,
+        away=AWAY_POLICIES.get(timing.away, usual.away),
     )
 
 
@@ -117,7 +131,10 @@ def canonical(request: wire.CreateTableRequest) -> str:
             [seat.player_id, seat.profile.hex(), list(seat.hold_ids), seat.is_bot]
             for seat in request.seats
         ],
-        "stakes": [[stake.currency, stake.book, stake.per_unit] for stake in request.stakes],
+        "stakes": [
+            [stake.currency, stake.book, stake.per_unit, *filter(None, [stake.minimum])]
+            for stake in request.stakes
+        ],
         "hands": request.hands,
         "timing": [
             timing.turn_ms,
@@ -126,6 +143,7 @@ def canonical(request: wire.CreateTableRequest) -> str:
             timing.claim_window_ms if timing.HasField("claim_window_ms") else None,
             timing.between_hands_ms if timing.HasField("between_hands_ms") else None,
             timing.away_grace_ms,
+            *_later(timing),
         ],
         "labels": sorted(request.labels.items()),
     }
@@ -138,10 +156,25 @@ def canonical(request: wire.CreateTableRequest) -> str:
         ]
     if request.hold_only:
         body["hold_only"] = True
+    if request.rounds:
+        body["rounds"] = request.rounds
+    if request.starting_chips:
+        body["starting_chips"] = request.starting_chips
     if request.HasField("talk"):
         talk = request.talk
         body["talk"] = [talk.off, talk.phrases_only, talk.spectators]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def _later(timing: state_pb2.Timing) -> list[object]:
+    clocks = [
+        ["reserve_ms", timing.reserve_ms],
+        ["ready_ms", timing.ready_ms],
+        ["vote_ms", timing.vote_ms],
+        ["vacancy_ms", timing.vacancy_ms],
+        ["away", timing.away],
+    ]
+    return [clock for clock in clocks if clock[1]]
 
 
 def table_as_created(created: TableCreated) -> state_pb2.Table:
@@ -153,11 +186,21 @@ def table_as_created(created: TableCreated) -> state_pb2.Table:
         phase=state_pb2.TABLE_PHASE_BETWEEN_HANDS,
         hands=created.hands,
         seats=[
-            state_pb2.Seat(seat=number, player_id=plan.player_id, profile=plan.profile)
+            state_pb2.Seat(
+                seat=number,
+                player_id=plan.player_id,
+                profile=plan.profile,
+                chips=created.starting_chips,
+            )
             for number, plan in enumerate(created.seats)
         ],
         stakes=[
-            state_pb2.Stake(currency=stake.currency, book=stake.book, per_unit=stake.per_unit)
+            state_pb2.Stake(
+                currency=stake.currency,
+                book=stake.book,
+                per_unit=stake.per_unit,
+                minimum=stake.minimum,
+            )
             for stake in created.stakes
         ],
         timing=state_pb2.Timing(
@@ -167,6 +210,11 @@ def table_as_created(created: TableCreated) -> state_pb2.Table:
             claim_window_ms=timing.claim_window_ms,
             between_hands_ms=timing.between_hands_ms,
             away_grace_ms=timing.away_grace_ms,
+            reserve_ms=timing.reserve_ms,
+            ready_ms=timing.ready_ms,
+            vote_ms=timing.vote_ms,
+            vacancy_ms=timing.vacancy_ms,
+            away=next(wire for wire, away in AWAY_POLICIES.items() if away == timing.away),
         ),
         labels=created.labels,
         commitment=created.commitment,
@@ -177,6 +225,8 @@ def table_as_created(created: TableCreated) -> state_pb2.Table:
             for fee in created.fees
         ],
         hold_only=created.hold_only,
+        rounds=created.rounds,
+        starting_chips=created.starting_chips,
         talk=state_pb2.TalkRules(
             off=created.talk.off,
             phrases_only=created.talk.phrases_only,
@@ -194,7 +244,17 @@ def table_to_wire(state: TableState) -> state_pb2.Table:
     table.hand_number = state.hand_number
     table.dealer = state.dealer
     table.closed_reason = state.closed
+    if state.checking and not state.closed:
+        table.ready_check = table_question_id(READY, state.checks)
+    if (vote := state.vote) is not None and vote.is_open and not state.closed:
+        table.vote.decision_id = table_question_id(VOTE, vote.number)
+        table.vote.seat = vote.seat
+        table.vote.agreed.extend(sorted(seat for seat, agrees in vote.answers.items() if agrees))
     for shown, seat in zip(table.seats, state.seats, strict=True):
+        shown.player_id, shown.profile = seat.plan.player_id, seat.plan.profile
+        shown.ready = seat.ready
+        if state.created.starting_chips:
+            shown.chips = state.created.starting_chips + seat.standing
         shown.connected = seat.connected
         shown.trustee = seat.trustee
         shown.standing = seat.standing
@@ -202,3 +262,18 @@ def table_to_wire(state: TableState) -> state_pb2.Table:
         # One that leaves at once may wait for a claim that nobody may know of.
         shown.leaving = seat.leaving == "after_hand"
     return table
+
+
+def operator_action_to_wire(action: OperatorAction) -> operators_pb2.OperatorAction:
+    """An entry of the operators' log."""
+    message = operators_pb2.OperatorAction(
+        table_id=action.table_id,
+        request_id=action.action_id.removeprefix(f"{action.table_id}/"),
+        operator=action.operator,
+        verb=action.verb,
+        reason=action.reason,
+        case_id=action.case_id,
+        detail=action.detail,
+    )
+    message.time.FromMilliseconds(action.time_ms)
+    return message

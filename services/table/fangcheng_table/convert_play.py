@@ -60,6 +60,12 @@ def _bare(action: state_pb2.Action) -> None:
         raise NotOffered(f"{action.kind} has no other field.")
 
 
+def word_from_wire(action: state_pb2.Action) -> str:
+    """What a seat says to a question of all seats. Raises `NotOffered`."""
+    _bare(action)
+    return action.kind
+
+
 def action_from_wire(action: state_pb2.Action) -> Action | None:
     """What a player answers; None for taking the seat back. Raises `NotOffered`."""
     if action.kind == BACK:

@@ -80,6 +80,21 @@ def payments_from_wire(settled: wallet.Settlement, settlement: Settlement) -> tu
     )
 
 
+def short_seats(settled: wallet.Settlement, settlement: Settlement) -> tuple[int, ...]:
+    """Seats that could not pay all they owed, or have less left than the table's minimum."""
+    short = {
+        payment.source
+        for payment in payments_from_wire(settled, settlement)
+        if payment.source is not None and payment.paid < payment.due
+    }
+    minimums = {(currency, book): least for currency, book, least in settlement.minimums}
+    for balance in settled.balances:
+        left = balance.held + (0 if settlement.hold_only else balance.available)
+        if left < minimums.get((balance.currency, balance.book), left):
+            short.add(settlement.parties[balance.party][0])
+    return tuple(sorted(short))
+
+
 def payment_to_wire(payment: Payment) -> events_pb2.SettledPayment:
     """A payment as viewers see it."""
     return events_pb2.SettledPayment(

@@ -64,7 +64,7 @@ from .events import (
     TableDeserted,
     VoteClosed,
 )
-from .ids import BACK, read_prompt_id, read_trustee_id, trustee_id
+from .ids import BACK, read_prompt_id, read_table_id, read_trustee_id, trustee_id
 from .life import SEATS, closing_reason, is_checked, may_seat_others
 from .settlement import Settlement, settlement_of
 from .state import TableState
@@ -261,19 +261,16 @@ class Table:
         return self._clocks.next_ms()
 
     def ms_left(self, seat: int, decision_id: str, now_ms: int) -> tuple[int, int]:
-        """Time left for a prompt, and of the seat's reserve after that; 0 where it is closed."""
+        """Time left for a prompt, or what all are asked; and of the seat's reserve after that.
+
+        None of either where it is closed.
+        """
+        if (question := read_table_id(decision_id)) is not None:
+            return self._clocks.left((*question, 0, 0), now_ms)
         place = read_prompt_id(decision_id)
         if place is None:
             return 0, 0
         return self._clocks.left(("decision", place[0], seat, place[1]), now_ms)
-
-    def vote_ms_left(self, vote: int, now_ms: int) -> int:
-        """Time left for a vote; 0 where it is over."""
-        return self._clocks.left(("vote", vote, 0, 0), now_ms)[0]
-
-    def ready_ms_left(self, check: int, now_ms: int) -> int:
-        """Time left for a ready check; 0 where it is over."""
-        return self._clocks.left(("ready", check, 0, 0), now_ms)[0]
 
     def advance(self, now_ms: int) -> None:
         """All that time and the rules bring about by themselves."""
@@ -323,7 +320,7 @@ class Table:
                 resumed = place in self._resumed
                 wait_ms = self._patience.resume_ms if resumed else self._patience.linger_ms
                 yield ("lost", place, 0, 0), Wait(wait_ms)
-            if not seat.connected and number and not seat.overdue:
+            if not (seat.connected or seat.overdue or seat.removed) and number:
                 yield ("away", place, 0, 0), Wait(timing.away_grace_ms)
 
     def _between_hands(self) -> tuple[Key, Wait]:

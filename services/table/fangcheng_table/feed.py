@@ -162,8 +162,8 @@ class Feed:
         """`most_kept`: events of a viewer; more are not kept, however long a hand takes."""
         self.finished = False
         """The table has closed: no more events come."""
-        self.ms_left: Callable[[int, str], int] = lambda seat, decision_id: 0
-        """How long a seat's prompt is still open."""
+        self.ms_left: Callable[[int, str], tuple[int, int]] = lambda seat, decision_id: (0, 0)
+        """How long a seat's prompt, or what all are asked, is still open; and the reserve."""
         self.open_view = TableView()
         """The table as spectators see it, up to now."""
         self._most_kept = most_kept
@@ -194,6 +194,12 @@ class Feed:
             self.open_view.apply(event)
         elif event.HasField("trustee_changed"):
             self._back_ids[event.trustee_changed.seat] = event.trustee_changed.decision_id
+        if event.HasField("player_seated"):
+            # What was asked of whoever had the seat before is not for the one who has it now.
+            seat = event.player_seated.seat.seat
+            self._back_ids[seat] = ""
+            seen = self._seen[seat]
+            seen.rest_on(seen.view().to_snapshot(), seen.last)
 
     @property
     def numbers_at_hand(self) -> tuple[int, ...]:
@@ -214,7 +220,8 @@ class Feed:
         for viewer, number in zip(VIEWERS, numbers, strict=True):
             self._seen[viewer].oldest = number
         for number, seat in enumerate(state.seats):
-            self._back_ids[number] = trustee_id(seat.trustee_times) if seat.trustee else ""
+            may_return = seat.trustee and not seat.removed
+            self._back_ids[number] = trustee_id(seat.trustee_times) if may_return else ""
         self._new_hand()
 
     def _new_hand(self) -> None:
@@ -246,9 +253,19 @@ class Feed:
         """An event of a viewer that is kept, as it is to be sent now."""
         event = events_pb2.TableEvent.FromString(self._seen[viewer].body(number))
         event.number = number
-        if event.HasField("prompt"):
-            event.prompt.ms_left = self.ms_left(viewer, event.prompt.decision_id)
+        match event.WhichOneof("kind"):
+            case "prompt":
+                self._tell_time(viewer, event.prompt)
+            case "ready_asked":
+                asked = event.ready_asked
+                asked.ms_left = self.ms_left(viewer, asked.decision_id)[0]
+            case "vote_opened":
+                vote = event.vote_opened
+                vote.ms_left = self.ms_left(viewer, vote.decision_id)[0]
         return event
+
+    def _tell_time(self, viewer: int, prompt: events_pb2.Prompt) -> None:
+        prompt.ms_left, prompt.reserve_ms_left = self.ms_left(viewer, prompt.decision_id)
 
     def snapshot(self, viewer: int) -> events_pb2.TableEvent:
         """All that a viewer has been told up to now."""
@@ -256,9 +273,8 @@ class Feed:
             number=self.last(viewer), snapshot=self._seen[viewer].view().to_snapshot()
         )
         event.time.GetCurrentTime()
-        prompt = event.snapshot.prompt
         if event.snapshot.HasField("prompt"):
-            prompt.ms_left = self.ms_left(viewer, prompt.decision_id)
+            self._tell_time(viewer, event.snapshot.prompt)
         return event
 
     def has_answered(self, seat: int, decision_id: str, action: state_pb2.Action) -> bool:

@@ -20,30 +20,41 @@ from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
 
-from . import convert, convert_play
+from . import convert, convert_play, votes
 from .clocks import Patience
 from .codec import UnknownEvent
 from .core import Table
 from .errors import (
     AttendedElsewhere,
     JournalUnavailable,
+    LeftTable,
     Moved,
     NotSeated,
+    RemovedFromTable,
     StaleDecision,
     TableIsClosed,
     UnknownTable,
 )
 from .evaluator import Evaluator
-from .events import Event, HandOpened, HoldsReleased, TableClosed
+from .events import (
+    Event,
+    HandOpened,
+    HoldsReleased,
+    OperatorActed,
+    PlayerSeated,
+    SeatVacated,
+    TableClosed,
+)
 from .feed import Feed, Reader
 from .finished import FinishedHands
 from .gameclock import GameClock
+from .ids import read_table_id
 from .metrics import TableMetrics
 from .openings import freeze, thaw, with_numbers
 from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
-from .store import Journal, JournalError, Opening, Record, Superseded
+from .store import Journal, JournalError, Opening, OperatorAction, Record, Superseded
 from .talk import Talk
 from .views import SPECTATORS
 
@@ -104,6 +115,10 @@ class _Asked:
     """Of the hand, by their numbers."""
     settlement: int = 0
     keeping: asyncio.Task[None] | None = None
+    kept: tuple[tuple[str, ...], ...] | None = None
+    """The holds that it keeps."""
+    returns: set[int] = field(default_factory=set)
+    """By vacancy."""
     release: bool = False
 
 
@@ -210,10 +225,12 @@ class LiveTable:
     # What callers do.
 
     def seat_of(self, player_id: str) -> int:
-        """A player's seat; raises `NotSeated`."""
+        """A player's seat; raises `NotSeated` or `RemovedFromTable`."""
         seat = self.state.seat_of(player_id)
         if seat is None:
             raise NotSeated(self.table_id)
+        if self.state.seats[seat].removed:
+            raise RemovedFromTable(self.table_id)
         return seat
 
     async def do(self, change: Callable[[Table], T]) -> T:
@@ -228,6 +245,9 @@ class LiveTable:
         """A player's act; whether it was a repeat of an answer that had been taken."""
         if convert_play.hands_over(answer):
             return await self.do(lambda table: table.hand_over(seat, decision_id))
+        if read_table_id(decision_id) is not None:
+            word = convert_play.word_from_wire(answer)
+            return await self.do(lambda table: votes.reply(table, seat, decision_id, word))
         started = time.perf_counter()
         action = convert_play.action_from_wire(answer)
         try:
@@ -384,13 +404,44 @@ class LiveTable:
             closed=convert.table_to_wire(self.state).SerializeToString() if closed else None,
             done=any(isinstance(event, HoldsReleased) for event in told),
             hands=hands,
+            actions=[
+                OperatorAction(
+                    # Known by its request id at this table, and by both everywhere.
+                    action_id=f"{self.table_id}/{event.action_id}",
+                    table_id=self.table_id,
+                    time_ms=self._time_ms,
+                    operator=event.operator,
+                    verb=event.verb,
+                    reason=event.reason,
+                    case_id=event.case_id,
+                    detail=event.detail,
+                )
+                for event in told
+                if isinstance(event, OperatorActed)
+            ],
+            seated=[event.plan.player_id for event in told if isinstance(event, PlayerSeated)],
         )
         self._around.storing(True)
         self._stored(records)
+        self._part(told)
         if hands:
             self._around.finished()
         self._keep_opening(records)
         self._measure(told)
+
+    def _part(self, told: Sequence[Event]) -> None:
+        """End the streams of those who are no longer at the table."""
+        for event in told:
+            match event:
+                case OperatorActed(verb="remove", seat=int(seat)):
+                    why: ServiceError = RemovedFromTable(self.table_id)
+                case SeatVacated(seat):
+                    why = LeftTable()
+                case _:
+                    continue
+            reader = self._attending.pop(seat, None)
+            if reader is not None:
+                reader.end(why)
 
     def _stored(self, records: Sequence[Record]) -> None:
         if records:
@@ -476,9 +527,16 @@ class LiveTable:
         if settlement is not None and settlement.hand_number != asked.settlement:
             asked.settlement = settlement.hand_number
             self._start(self._settle(settlement))
-        if asked.keeping is None and not table.state.closed:
-            kept = [seat.plan.hold_ids for seat in table.state.seats]
+        kept = tuple(seat.plan.hold_ids for seat in table.state.seats)
+        if asked.kept != kept and not table.state.closed:
+            asked.kept = kept
+            if asked.keeping is not None:
+                asked.keeping.cancel()
             asked.keeping = self._start(self._around.outbox.keep(self.table_id, kept))
+        for vacancy, hold_ids in table.returns().items():
+            if vacancy not in asked.returns:
+                asked.returns.add(vacancy)
+                self._start(self._return(vacancy, hold_ids))
         holds = table.holds()
         if holds and not asked.release:
             asked.release = True
@@ -496,8 +554,12 @@ class LiveTable:
             self._post(lambda table: table.answer(hand_number, question.number, score))
 
     async def _settle(self, settlement: Settlement) -> None:
-        payments = await self._around.outbox.settle(settlement, self.state.created.labels)
-        self._post(lambda table: table.settled(settlement, payments))
+        paid = await self._around.outbox.settle(settlement, self.state.created.labels)
+        self._post(lambda table: table.settled(settlement, paid.payments, paid.short))
+
+    async def _return(self, vacancy: int, hold_ids: Sequence[str]) -> None:
+        await self._around.outbox.release(self.table_id, [hold_ids])
+        self._post(lambda table: table.returned(vacancy))
 
     async def _release(self, holds: Sequence[Sequence[str]]) -> None:
         await self._around.outbox.release(self.table_id, holds)
@@ -517,8 +579,8 @@ class LiveTable:
 
     # What is measured.
 
-    def _ms_left(self, seat: int, decision_id: str) -> int:
-        return self._table.ms_left(seat, decision_id, self._around.clock.now_ms())[0]
+    def _ms_left(self, seat: int, decision_id: str) -> tuple[int, int]:
+        return self._table.ms_left(seat, decision_id, self._around.clock.now_ms())
 
     def _count(self, phase: Phase | None) -> None:
         """Count the table under its phase; None: no more."""

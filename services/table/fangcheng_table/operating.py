@@ -43,6 +43,7 @@ def remove(table: Table, order: Order, player_id: str) -> bool:
         raise NotAtTable(player_id)
     _open(table)
     _act(table, order, "remove", player_id, seat)
+    table.detach(seat)
     table.set_trustee(seat, True, "removed")
     return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ import grpc.aio
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 
-from .convert_settlement import payments_from_wire, settle_request
+from .convert_settlement import payments_from_wire, settle_request, short_seats
 from .events import Payment
 from .metrics import TableMetrics
 from .settlement import Settlement
@@ -37,6 +38,14 @@ _PASSING = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What a settlement has paid, and the seats that it leaves with too little to go on."""
+
+    payments: tuple[Payment, ...]
+    short: tuple[int, ...]
+
+
 class Outbox:
     """Settles hands, keeps holds and releases them."""
 
@@ -58,19 +67,17 @@ class Outbox:
         self._metrics = metrics
         self._log = log
 
-    async def settle(
-        self, settlement: Settlement, labels: Mapping[str, str]
-    ) -> tuple[Payment, ...]:
-        """Pay a hand; what was paid. Returns when the wallet has acknowledged it, however late."""
+    async def settle(self, settlement: Settlement, labels: Mapping[str, str]) -> Paid:
+        """Pay a hand. Returns when the wallet has acknowledged it, however late."""
         request = settle_request(settlement, labels)
 
-        async def settle() -> tuple[Payment, ...]:
-            answer = await self._stub.Settle(request)
-            return payments_from_wire(answer.settlement, settlement)
+        async def settle() -> Paid:
+            settled = (await self._stub.Settle(request)).settlement
+            return Paid(payments_from_wire(settled, settlement), short_seats(settled, settlement))
 
-        payments = await self._until_done("settle", settlement.key, settle)
+        paid = await self._until_done("settle", settlement.key, settle)
         self._metrics.settlements.inc()
-        return payments
+        return paid
 
     async def release(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
         """Give holds back. Returns when the wallet has acknowledged it, however late.

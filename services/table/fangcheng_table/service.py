@@ -11,6 +11,7 @@ import grpc.aio
 
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1.operators_pb2_grpc import add_TableOperationsServiceServicer_to_server
 from fangcheng.table.v1.records_pb2_grpc import add_TableRecordServiceServicer_to_server
 from fangcheng.table.v1.table_pb2_grpc import (
     TableServiceServicer,
@@ -20,10 +21,12 @@ from fangcheng.table.v1.table_pb2_grpc import (
 from fangcheng_kit import Kit, Servicer, StartFailed, pages, running
 from fangcheng_kit.principal import current
 
+from . import votes
 from .clocks import Patience
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
 from .gameclock import GameClock
+from .ids import VOTE, table_question_id
 from .journals import open_journal
 from .live import LiveTable, Surroundings
 from .lobby import Lobby
@@ -32,6 +35,7 @@ from .metrics import TableMetrics
 from .outbox import Outbox
 from .peers import Peers, forwarded, forwarded_stream, was_passed_on
 from .records import News, Records
+from .service_operators import OPERATIONS, OperationsServicer
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
 from .store import Commit, Filter, JournalError
@@ -173,11 +177,26 @@ class TableServicer(TableServiceServicer):
         self, request: wire.LeaveTableRequest, context: Context
     ) -> wire.LeaveTableResponse:
         """See the contract."""
+        table, player_id = await self._tables.get(request.table_id), current().id
+        # Who has left is answered the same again.
+        if player_id not in table.state.former:
+            seat, now = table.seat_of(player_id), request.mode == wire.LEAVE_MODE_NOW
+            await table.do(lambda table: table.leave(seat, now=now))
+        return wire.LeaveTableResponse(table=self._for_caller(await table.shown()))
+
+    @forwarded(TableServiceStub)
+    async def ProposeDissolution(
+        self, request: wire.ProposeDissolutionRequest, context: Context
+    ) -> wire.ProposeDissolutionResponse:
+        """See the contract."""
         table = await self._tables.get(request.table_id)
         seat = table.seat_of(current().id)
-        now = request.mode == wire.LEAVE_MODE_NOW
-        await table.do(lambda table: table.leave(seat, now=now))
-        return wire.LeaveTableResponse(table=self._for_caller(await table.shown()))
+        vote, replayed = await table.do(
+            lambda table: votes.propose(table, seat, request.hand_number)
+        )
+        return wire.ProposeDissolutionResponse(
+            decision_id=table_question_id(VOTE, vote), replayed=replayed
+        )
 
     async def _stream(
         self,
@@ -258,18 +277,21 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
         endpoint = settings.advertised or kit.address
+        peers = Peers(kit)
         lease_ms = round(settings.lease_seconds * 1_000)
         tables = Tables(around, settings.archived_tables, endpoint, lease_ms)
         resumed = await tables.resume()
         kit.log.info("tables resumed", tables=resumed)
         try:
-            servicer = TableServicer(tables, settings, endpoint, Peers(kit))
+            servicer = TableServicer(tables, settings, endpoint, peers)
             records = RecordServicer(Records(journal), news, settings.heartbeat_seconds)
+            operations = OperationsServicer(tables, journal, endpoint, peers)
             leaving = _leave_to_others(tables, kit.draining, settings.drain_seconds / 4)
             async with running(clock.tick(), tables.keep(), leaving):
                 yield [
                     Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
                     Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
+                    Servicer(add_TableOperationsServiceServicer_to_server, operations, OPERATIONS),
                 ]
         finally:
             await tables.stop()

@@ -22,6 +22,7 @@ from . import convert
 from .codec import UnknownEvent
 from .dealing import chain_of
 from .errors import (
+    ChipsAndStakes,
     DuplicatePlayer,
     JournalUnavailable,
     Moved,
@@ -334,6 +335,8 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         options = rules.complete(convert.options_from_wire(request.rules.options))
     except rules_errors.InvalidOption as error:
         raise InvalidArgument(error.reason, error.message, f"rules.{error.field}") from error
+    if request.starting_chips and request.stakes:
+        raise ChipsAndStakes
     seats = convert.seats_from_wire(request.seats)
     _unlike({f"seats[{n}].player_id": (seat.player_id,) for n, seat in enumerate(seats)}, "Player")
     _unlike({f"seats[{n}].hold_ids": seat.hold_ids for n, seat in enumerate(seats)}, "Hold")
@@ -355,6 +358,8 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         commitment=chain_of(root, request.hands).commitment,
         fees=convert.fees_from_wire(request.fees),
         hold_only=request.hold_only,
+        rounds=request.rounds,
+        starting_chips=request.starting_chips,
         talk=convert.talk_from_wire(request.talk),
     )
 

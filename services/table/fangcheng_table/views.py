@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import events_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_rules import events as play
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.ruleset import RuleSet
@@ -29,10 +29,18 @@ from .events import (
     HandSettled,
     LeaveAnnounced,
     Offered,
+    OperatorActed,
+    PlayerSeated,
+    ReadyAsked,
+    ReadyGiven,
+    SeatVacated,
     TableClosed,
     TableCreated,
+    VoteAnswered,
+    VoteClosed,
+    VoteOpened,
 )
-from .ids import prompt_id, trustee_id
+from .ids import READY, VOTE, prompt_id, table_question_id, trustee_id
 from .state import TableState
 from .store import Record
 
@@ -80,6 +88,8 @@ class Projector:
         self._false_wins: list[int] = []
         self._trustee_times = [0, 0, 0, 0]
         self._standings = [0, 0, 0, 0]
+        self._players = ["", "", "", ""]
+        self._starting_chips = 0
 
     @classmethod
     def between_hands(cls, state: TableState) -> Projector:
@@ -88,6 +98,8 @@ class Projector:
         projector._rules = rule_set(state.created.rule_set, state.created.revision)
         projector._trustee_times = [seat.trustee_times for seat in state.seats]
         projector._standings = [seat.standing for seat in state.seats]
+        projector._players = [seat.plan.player_id for seat in state.seats]
+        projector._starting_chips = state.created.starting_chips
         return projector
 
     def see(self, record: Record) -> Iterator[Sight]:
@@ -121,6 +133,8 @@ class Projector:
 
     def _created(self, event: TableCreated) -> Iterator[Sight]:
         self._rules = rule_set(event.rule_set, event.revision)
+        self._players = [plan.player_id for plan in event.seats]
+        self._starting_chips = event.starting_chips
         table = convert.table_as_created(event)
         if self._record:
             return
@@ -147,7 +161,7 @@ class Projector:
         shown = events_pb2.TrusteeChanged(seat=event.seat, trustee=event.on, why=event.reason)
         own = events_pb2.TrusteeChanged()
         own.CopyFrom(shown)
-        if event.on and not self._record:
+        if event.on and event.reason != "removed" and not self._record:
             own.decision_id = trustee_id(self._trustee_times[event.seat])
         return self._split(
             event.seat,
@@ -356,15 +370,79 @@ class Projector:
             )
         )
 
-    def _closed(self, event: TableClosed) -> Iterator[Sight]:
+    # What all say together, and who comes and goes.
+
+    def _ready_asked(self, event: ReadyAsked) -> Iterator[Sight]:
+        decision_id = table_question_id(READY, event.check)
+        return self._all(ready_asked=events_pb2.ReadyAsked(decision_id=decision_id))
+
+    def _ready_given(self, event: ReadyGiven) -> Iterator[Sight]:
+        return self._all(ready_given=events_pb2.ReadyGiven(seat=event.seat))
+
+    def _vote_opened(self, event: VoteOpened) -> Iterator[Sight]:
+        decision_id = table_question_id(VOTE, event.vote)
+        opened = events_pb2.VoteOpened(decision_id=decision_id, seat=event.seat)
+        return self._all(vote_opened=opened)
+
+    def _vote_answered(self, event: VoteAnswered) -> Iterator[Sight]:
         return self._all(
-            table_closed=events_pb2.TableClosed(reason=event.reason, standings=self._standings)
+            vote_answered=events_pb2.VoteAnswered(
+                decision_id=table_question_id(VOTE, event.vote),
+                seat=event.seat,
+                agrees=event.agrees,
+            )
+        )
+
+    def _vote_closed(self, event: VoteClosed) -> Iterator[Sight]:
+        decision_id = table_question_id(VOTE, event.vote)
+        closed = events_pb2.VoteClosed(decision_id=decision_id, outcome=event.outcome)
+        return self._all(vote_closed=closed)
+
+    def _vacated(self, event: SeatVacated) -> Iterator[Sight]:
+        self._standings[event.seat] = 0
+        self._players[event.seat] = ""
+        return self._all(seat_vacated=events_pb2.SeatVacated(seat=event.seat, why=event.why))
+
+    def _seated(self, event: PlayerSeated) -> Iterator[Sight]:
+        plan = event.plan
+        self._players[event.seat] = plan.player_id
+        seat = state_pb2.Seat(
+            seat=event.seat,
+            player_id=plan.player_id,
+            profile=plan.profile,
+            chips=self._starting_chips,
+        )
+        return self._all(player_seated=events_pb2.PlayerSeated(seat=seat))
+
+    def _operator(self, event: OperatorActed) -> Iterator[Sight]:
+        return self._all(
+            operator_acted=events_pb2.OperatorActed(
+                verb=event.verb, seat=event.seat, reason=event.reason, case_id=event.case_id
+            )
+        )
+
+    def _closed(self, event: TableClosed) -> Iterator[Sight]:
+        seated = [seat for seat in SEATS if self._players[seat]]
+        standings = self._standings
+        ranking = [
+            events_pb2.Rank(
+                place=1 + sum(standings[other] > standings[seat] for other in seated),
+                seat=seat,
+                player_id=self._players[seat],
+                standing=standings[seat],
+            )
+            for seat in sorted(seated, key=lambda seat: -standings[seat])
+        ]
+        return self._all(
+            table_closed=events_pb2.TableClosed(
+                reason=event.reason, standings=standings, ranking=ranking
+            )
         )
 
 
 # What is not in here is seen by nobody: shares in a shuffle before it is used, what the evaluator
-# told, the closing of a claim window, a leave that waits for a claim, a kong that stands (it was
-# seen when it was declared).
+# told, the closing of a claim window, what was used of a reserve, that a grace is over, a leave
+# that waits for a claim, a kong that stands (it was seen when it was declared).
 _SHOW: dict[type[Event], Callable[[Projector, Any], Iterator[Sight]]] = {
     TableCreated: Projector._created,
     ConnectionChanged: Projector._connection,
@@ -390,5 +468,13 @@ _SHOW: dict[type[Event], Callable[[Projector, Any], Iterator[Sight]]] = {
     play.FalseWinCalled: Projector._false_win,
     play.HandEnded: Projector._ended,
     HandSettled: Projector._settled,
+    ReadyAsked: Projector._ready_asked,
+    ReadyGiven: Projector._ready_given,
+    VoteOpened: Projector._vote_opened,
+    VoteAnswered: Projector._vote_answered,
+    VoteClosed: Projector._vote_closed,
+    SeatVacated: Projector._vacated,
+    PlayerSeated: Projector._seated,
+    OperatorActed: Projector._operator,
     TableClosed: Projector._closed,
 }

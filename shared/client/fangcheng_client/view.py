@@ -12,6 +12,7 @@ tell more. Tiles are wire numbers (11 is 1m), 0 is face down.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 from fangcheng.rules.v1 import rules_pb2
@@ -41,6 +42,8 @@ class SeatView:
     connected: bool = False
     trustee: bool = False
     leaving: bool = False
+    ready: bool = False
+    """Ready for the next hand, where that is asked."""
     standing: int = 0
     """Units won or lost at the table."""
 
@@ -75,6 +78,10 @@ class TableView:
     """The viewer's open prompt."""
     back_decision_id: str = ""
     """While the table plays for the viewer: answered with `back`, it takes the seat back."""
+    ready_check: str = ""
+    """While all are asked: the decision to which `ready` is the answer."""
+    vote: state_pb2.TableVote | None = None
+    """The open vote to dissolve the table, answered with `agree` or `refuse`."""
     ended: events_pb2.HandEnded | None = None
     """The result of the last hand, until the next begins."""
     settled: events_pb2.HandSettled | None = None
@@ -140,7 +147,10 @@ class TableView:
             known.connected = seat.connected
             known.trustee = seat.trustee
             known.leaving = seat.leaving
+            known.ready = seat.ready
             known.standing = seat.standing
+        self.ready_check = table.ready_check
+        self.vote = table.vote if table.HasField("vote") else None
 
     def _hand_started(self, started: events_pb2.HandStarted) -> None:
         self.started = started
@@ -155,7 +165,9 @@ class TableView:
         self.prompt = None
         self.ended = None
         self.settled = None
+        self.ready_check = ""
         for seat in self.seats:
+            seat.ready = False
             seat.concealed = []
             seat.drawn = None
             seat.melds = []
@@ -289,9 +301,63 @@ class TableView:
     def _hand_settled(self, settled: events_pb2.HandSettled) -> None:
         self.settled = settled
 
+    def _ready_asked(self, asked: events_pb2.ReadyAsked) -> None:
+        self.ready_check = asked.decision_id
+
+    def _ready_given(self, given: events_pb2.ReadyGiven) -> None:
+        self.seats[given.seat].ready = True
+
+    def _vote_opened(self, opened: events_pb2.VoteOpened) -> None:
+        self.vote = state_pb2.TableVote(
+            decision_id=opened.decision_id, seat=opened.seat, agreed=[opened.seat]
+        )
+
+    def _vote_answered(self, answered: events_pb2.VoteAnswered) -> None:
+        if answered.agrees:
+            self._agreed(lambda seats: seats | {answered.seat})
+
+    def _agreed(self, change: Callable[[set[int]], set[int]]) -> None:
+        if self.vote is None:
+            return
+        # A copy of this picture may hold the message too.
+        vote = state_pb2.TableVote(decision_id=self.vote.decision_id, seat=self.vote.seat)
+        vote.agreed.extend(sorted(change(set(self.vote.agreed))))
+        self.vote = vote
+
+    def _vote_closed(self, closed: events_pb2.VoteClosed) -> None:
+        self.vote = None
+
+    def _seat_vacated(self, vacated: events_pb2.SeatVacated) -> None:
+        self._seat(state_pb2.Seat(seat=vacated.seat))
+        self._agreed(lambda seats: seats - {vacated.seat})
+        self.ready_check = ""
+        for seat in self.seats:
+            seat.ready = False
+
+    def _player_seated(self, seated: events_pb2.PlayerSeated) -> None:
+        self._seat(seated.seat)
+
+    def _seat(self, seat: state_pb2.Seat) -> None:
+        """Another player has a seat, or nobody; what lies there of the last hand stays."""
+        table = state_pb2.Table()
+        table.CopyFrom(self.table)
+        table.seats[seat.seat].CopyFrom(seat)
+        self.table = table
+        known = self.seats[seat.seat]
+        known.player_id, known.name = seat.player_id, shown_name(seat)
+        known.connected = known.trustee = known.leaving = known.ready = False
+        known.standing = 0
+        if seat.seat == self.own_seat:
+            self.prompt, self.back_decision_id = None, ""
+
+    def _operator_acted(self, acted: events_pb2.OperatorActed) -> None:
+        """What came of it is told by the events that follow."""
+
     def _table_closed(self, closed: events_pb2.TableClosed) -> None:
         self.closed = closed
         self.prompt = None
+        self.ready_check = ""
+        self.vote = None
 
     def _snapshot(self, snapshot: events_pb2.Snapshot) -> None:
         fresh = TableView(last_number=self.last_number)
@@ -352,7 +418,13 @@ class TableView:
             seat.connected = known.connected
             seat.trustee = known.trustee
             seat.leaving = known.leaving
+            seat.ready = known.ready
             seat.standing = known.standing
+            seat.chips = table.starting_chips + known.standing if table.starting_chips else 0
+        table.ready_check = self.ready_check
+        table.ClearField("vote")
+        if self.vote is not None:
+            table.vote.CopyFrom(self.vote)
         return table
 
     @property

@@ -360,6 +360,8 @@ class RuleSet(_message.Message):
     TITLES_FIELD_NUMBER: _builtins.int
     DECLARATIONS_FIELD_NUMBER: _builtins.int
     PACKED_OPTIONS_FIELD_NUMBER: _builtins.int
+    READY_CHECK_FIELD_NUMBER: _builtins.int
+    STARTS_OVER_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Id, such as `baishan_kele`."""
     revision: _builtins.int
@@ -368,6 +370,14 @@ class RuleSet(_message.Message):
     """Name in Chinese."""
     name_en: _builtins.str
     """Name in English."""
+    ready_check: _builtins.str
+    """When the seats of a table are asked between two hands whether they are ready for the next one:
+    `never`, `always`, or `unless_drawn` (not after a drawn hand).
+    """
+    starts_over: _builtins.bool
+    """When a player leaves between two hands, another may have the seat: the table starts over with a
+    new first dealer.
+    """
     @_builtins.property
     def tiles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The kinds of tile that are played, each as often as it is in the set."""
@@ -409,10 +419,12 @@ class RuleSet(_message.Message):
         titles: _abc.Iterable[Global___Title] | None = ...,
         declarations: _abc.Iterable[Global___Declaration] | None = ...,
         packed_options: _abc.Iterable[_builtins.str] | None = ...,
+        ready_check: _builtins.str = ...,
+        starts_over: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "packed_options", b"packed_options", "revision", b"revision", "tiles", b"tiles", "titles", b"titles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "packed_options", b"packed_options", "ready_check", b"ready_check", "revision", b"revision", "starts_over", b"starts_over", "tiles", b"tiles", "titles", b"titles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -80,6 +80,14 @@ class TableEvent(_message.Message):
     TREASURE_TURNED_FIELD_NUMBER: _builtins.int
     KONG_ROBBED_FIELD_NUMBER: _builtins.int
     FALSE_WIN_CALLED_FIELD_NUMBER: _builtins.int
+    READY_ASKED_FIELD_NUMBER: _builtins.int
+    READY_GIVEN_FIELD_NUMBER: _builtins.int
+    VOTE_OPENED_FIELD_NUMBER: _builtins.int
+    VOTE_ANSWERED_FIELD_NUMBER: _builtins.int
+    VOTE_CLOSED_FIELD_NUMBER: _builtins.int
+    SEAT_VACATED_FIELD_NUMBER: _builtins.int
+    PLAYER_SEATED_FIELD_NUMBER: _builtins.int
+    OPERATOR_ACTED_FIELD_NUMBER: _builtins.int
     SNAPSHOT_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """1, 2, 3, … for this viewer, without a gap. Of a Snapshot: the number of the last event that is in
@@ -166,6 +174,38 @@ class TableEvent(_message.Message):
         """A seat has called a win that it does not have."""
 
     @_builtins.property
+    def ready_asked(self) -> Global___ReadyAsked:
+        """All seats are asked whether the next hand may begin."""
+
+    @_builtins.property
+    def ready_given(self) -> Global___ReadyGiven:
+        """A seat is ready."""
+
+    @_builtins.property
+    def vote_opened(self) -> Global___VoteOpened:
+        """A seat proposes to dissolve the table."""
+
+    @_builtins.property
+    def vote_answered(self) -> Global___VoteAnswered:
+        """A seat has answered the vote."""
+
+    @_builtins.property
+    def vote_closed(self) -> Global___VoteClosed:
+        """The vote is over."""
+
+    @_builtins.property
+    def seat_vacated(self) -> Global___SeatVacated:
+        """A player has left, and the seat waits for another."""
+
+    @_builtins.property
+    def player_seated(self) -> Global___PlayerSeated:
+        """Another player has taken a seat."""
+
+    @_builtins.property
+    def operator_acted(self) -> Global___OperatorActed:
+        """An operator has intervened; what came of it follows."""
+
+    @_builtins.property
     def snapshot(self) -> Global___Snapshot:
         """Everything up to this number, where the events themselves are not sent."""
 
@@ -193,13 +233,21 @@ class TableEvent(_message.Message):
         treasure_turned: Global___TreasureTurned | None = ...,
         kong_robbed: Global___KongRobbed | None = ...,
         false_win_called: Global___FalseWinCalled | None = ...,
+        ready_asked: Global___ReadyAsked | None = ...,
+        ready_given: Global___ReadyGiven | None = ...,
+        vote_opened: Global___VoteOpened | None = ...,
+        vote_answered: Global___VoteAnswered | None = ...,
+        vote_closed: Global___VoteClosed | None = ...,
+        seat_vacated: Global___SeatVacated | None = ...,
+        player_seated: Global___PlayerSeated | None = ...,
+        operator_acted: Global___OperatorActed | None = ...,
         snapshot: Global___Snapshot | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "piao_shown", b"piao_shown", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_vacated", b"seat_vacated", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "piao_shown", b"piao_shown", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_vacated", b"seat_vacated", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced", "flower_laid", "treasure_turned", "kong_robbed", "false_win_called", "snapshot"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced", "flower_laid", "treasure_turned", "kong_robbed", "false_win_called", "ready_asked", "ready_given", "vote_opened", "vote_answered", "vote_closed", "seat_vacated", "player_seated", "operator_acted", "snapshot"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -804,12 +852,17 @@ class Prompt(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     ACTIONS_FIELD_NUMBER: _builtins.int
     MS_LEFT_FIELD_NUMBER: _builtins.int
+    RESERVE_MS_LEFT_FIELD_NUMBER: _builtins.int
     decision_id: _builtins.str
     """To answer with; tells nothing about other seats."""
     kind: _builtins.str
     """`before_deal`, `turn`, `claim` or `dealt_out`."""
     ms_left: _builtins.int
-    """Milliseconds left when this message was sent. 0: none, the prompt may be closed already."""
+    """Milliseconds left when this message was sent. 0: none, the prompt may be closed already, unless
+    something is left of the reserve.
+    """
+    reserve_ms_left: _builtins.int
+    """Milliseconds of the seat's reserve that a turn may take after those; 0 for anything but a turn."""
     @_builtins.property
     def actions(self) -> _containers.RepeatedCompositeFieldContainer[_state_pb2.Action]:
         """What may be answered."""
@@ -821,10 +874,11 @@ class Prompt(_message.Message):
         kind: _builtins.str = ...,
         actions: _abc.Iterable[_state_pb2.Action] | None = ...,
         ms_left: _builtins.int = ...,
+        reserve_ms_left: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "decision_id", b"decision_id", "kind", b"kind", "ms_left", b"ms_left"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "decision_id", b"decision_id", "kind", b"kind", "ms_left", b"ms_left", "reserve_ms_left", b"reserve_ms_left"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -885,7 +939,7 @@ class TrusteeChanged(_message.Message):
     trustee: _builtins.bool
     """The table plays."""
     why: _builtins.str
-    """`timeouts`, `disconnected`, `asked` or `back`."""
+    """`timeouts`, `disconnected`, `asked`, `removed` (by an operator; not to be taken back) or `back`."""
     decision_id: _builtins.str
     """To the seat itself, where the table plays for it: the decision to which `{kind: "back"}` is the
     answer. Otherwise empty.
@@ -1087,29 +1141,307 @@ class SettledPayment(_message.Message):
 Global___SettledPayment: _TypeAlias = SettledPayment  # noqa: Y015
 
 @_typing.final
+class ReadyAsked(_message.Message):
+    """All seats are asked whether the next hand may begin: where the rule set has a ready check. Each
+    answers by Act, and those that the table plays for are ready.
+
+    Example: `{decision_id: "ready-2", ms_left: 30000}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_ID_FIELD_NUMBER: _builtins.int
+    MS_LEFT_FIELD_NUMBER: _builtins.int
+    decision_id: _builtins.str
+    """To answer with, `{kind: "ready"}`; the same for all seats."""
+    ms_left: _builtins.int
+    """Milliseconds left when this message was sent; who is not ready then leaves. 0: it may be over."""
+    def __init__(
+        self,
+        *,
+        decision_id: _builtins.str = ...,
+        ms_left: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision_id", b"decision_id", "ms_left", b"ms_left"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadyAsked: _TypeAlias = ReadyAsked  # noqa: Y015
+
+@_typing.final
+class ReadyGiven(_message.Message):
+    """A seat is ready for the next hand."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadyGiven: _TypeAlias = ReadyGiven  # noqa: Y015
+
+@_typing.final
+class VoteOpened(_message.Message):
+    """A seat proposes to dissolve the table (解散), and agrees itself. Nothing of the hand in play would be
+    paid. The others answer by Act.
+
+    Example: `{decision_id: "vote-1", seat: 2, ms_left: 60000}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_ID_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    MS_LEFT_FIELD_NUMBER: _builtins.int
+    decision_id: _builtins.str
+    """To answer with, `{kind: "agree"}` or `{kind: "refuse"}`; the same for all seats."""
+    seat: _builtins.int
+    """Who proposes it."""
+    ms_left: _builtins.int
+    """Milliseconds left when this message was sent; then it is over, without effect. 0: it may be over."""
+    def __init__(
+        self,
+        *,
+        decision_id: _builtins.str = ...,
+        seat: _builtins.int = ...,
+        ms_left: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision_id", b"decision_id", "ms_left", b"ms_left", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoteOpened: _TypeAlias = VoteOpened  # noqa: Y015
+
+@_typing.final
+class VoteAnswered(_message.Message):
+    """A seat has answered the vote."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_ID_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    AGREES_FIELD_NUMBER: _builtins.int
+    decision_id: _builtins.str
+    """The vote."""
+    seat: _builtins.int
+    """The seat."""
+    agrees: _builtins.bool
+    """It agrees; otherwise it refuses, which ends the vote."""
+    def __init__(
+        self,
+        *,
+        decision_id: _builtins.str = ...,
+        seat: _builtins.int = ...,
+        agrees: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agrees", b"agrees", "decision_id", b"decision_id", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoteAnswered: _TypeAlias = VoteAnswered  # noqa: Y015
+
+@_typing.final
+class VoteClosed(_message.Message):
+    """The vote is over.
+
+    Example: `{decision_id: "vote-1", outcome: "refused"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_ID_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    decision_id: _builtins.str
+    """The vote."""
+    outcome: _builtins.str
+    """`agreed`: the hand in play ends unpaid and the table closes; `refused` or `timed_out`: it goes on."""
+    def __init__(
+        self,
+        *,
+        decision_id: _builtins.str = ...,
+        outcome: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision_id", b"decision_id", "outcome", b"outcome"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VoteClosed: _TypeAlias = VoteClosed  # noqa: Y015
+
+@_typing.final
+class SeatVacated(_message.Message):
+    """A player has left between two hands, and the seat waits for another (SeatPlayer)."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    why: _builtins.str
+    """Why, as in `Table.closed_reason`."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        why: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatVacated: _TypeAlias = SeatVacated  # noqa: Y015
+
+@_typing.final
+class PlayerSeated(_message.Message):
+    """Another player has taken a seat. The table starts over: a new first dealer, no drawn hands before."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def seat(self) -> _state_pb2.Seat:
+        """The seat, its standing 0."""
+
+    def __init__(
+        self,
+        *,
+        seat: _state_pb2.Seat | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PlayerSeated: _TypeAlias = PlayerSeated  # noqa: Y015
+
+@_typing.final
+class OperatorActed(_message.Message):
+    """An operator has intervened (TableOperationsService).
+
+    Example: `{verb: "remove", seat: 2, reason: "two accounts of one player", case_id: "case-81"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERB_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    CASE_ID_FIELD_NUMBER: _builtins.int
+    verb: _builtins.str
+    """`remove`, `void_hand`, `close_table` or `seat_player`."""
+    seat: _builtins.int
+    """The seat that it is about; unset: the table."""
+    reason: _builtins.str
+    """Why, in the operator's words."""
+    case_id: _builtins.str
+    """The studio's id of the case; may be empty."""
+    def __init__(
+        self,
+        *,
+        verb: _builtins.str = ...,
+        seat: _builtins.int | None = ...,
+        reason: _builtins.str = ...,
+        case_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "seat", b"seat"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "case_id", b"case_id", "reason", b"reason", "seat", b"seat", "verb", b"verb"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
+    _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seat) -> _WhichOneofReturnType__seat | None: ...
+
+Global___OperatorActed: _TypeAlias = OperatorActed  # noqa: Y015
+
+@_typing.final
 class TableClosed(_message.Message):
-    """The table has closed."""
+    """The table has closed.
+
+    Example: `{reason: "hands_played", standings: [12, -4, -4, -4], ranking: [{place: 1, seat: 0,
+    player_id: "ming", standing: 12}, {place: 2, seat: 1, player_id: "lan", standing: -4}]}`
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     REASON_FIELD_NUMBER: _builtins.int
     STANDINGS_FIELD_NUMBER: _builtins.int
+    RANKING_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
-    """`hands_played`, `player_left` or `escape`."""
+    """As `Table.closed_reason`."""
     @_builtins.property
     def standings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Units won or lost at the table, seats 0 to 3."""
+
+    @_builtins.property
+    def ranking(self) -> _containers.RepeatedCompositeFieldContainer[Global___Rank]:
+        """The players who sat there at the end, the best first."""
 
     def __init__(
         self,
         *,
         reason: _builtins.str = ...,
         standings: _abc.Iterable[_builtins.int] | None = ...,
+        ranking: _abc.Iterable[Global___Rank] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "standings", b"standings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ranking", b"ranking", "reason", b"reason", "standings", b"standings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TableClosed: _TypeAlias = TableClosed  # noqa: Y015
+
+@_typing.final
+class Rank(_message.Message):
+    """A place in a table's final ranking."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLACE_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
+    STANDING_FIELD_NUMBER: _builtins.int
+    place: _builtins.int
+    """From 1; equal standings share a place, and the next one counts them all (1, 2, 2, 4)."""
+    seat: _builtins.int
+    """The seat."""
+    player_id: _builtins.str
+    """The player."""
+    standing: _builtins.int
+    """Units won or lost at the table."""
+    def __init__(
+        self,
+        *,
+        place: _builtins.int = ...,
+        seat: _builtins.int = ...,
+        player_id: _builtins.str = ...,
+        standing: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["place", b"place", "player_id", b"player_id", "seat", b"seat", "standing", b"standing"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Rank: _TypeAlias = Rank  # noqa: Y015

@@ -27,7 +27,7 @@ from fangcheng.rules.v1 import rules_pb2 as fangcheng_dot_rules_dot_v1_dot_rules
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66\x61ngcheng/table/v1/state.proto\x12\x12\x66\x61ngcheng.table.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8f\x01\n\x04Seat\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x11\n\tplayer_id\x18\x02 \x01(\t\x12\x0f\n\x07profile\x18\x03 \x01(\x0c\x12\x11\n\tconnected\x18\x04 \x01(\x08\x12\x0f\n\x07trustee\x18\x05 \x01(\x08\x12\x10\n\x08standing\x18\x06 \x01(\x03\x12\x0e\n\x06is_bot\x18\x07 \x01(\x08\x12\x0f\n\x07leaving\x18\x08 \x01(\x08\"\\\n\x05Stake\x12\x1b\n\x08\x63urrency\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x15\n\x04\x62ook\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x1f\n\x08per_unit\x18\x03 \x01(\x03\x42\r\xbaH\n\"\x08\x18\x80\x94\xeb\xdc\x03 \x00\"\x85\x01\n\x08TableFee\x12\x1a\n\x04seat\x18\x01 \x01(\rB\x07\xbaH\x04*\x02\x18\x03H\x00\x88\x01\x01\x12\x1b\n\x08\x63urrency\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x15\n\x04\x62ook\x18\x03 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12 \n\x06\x61mount\x18\x04 \x01(\x03\x42\x10\xbaH\r\"\x0b\x18\x80\x80\x80\x80\x80\x80\x80\x10 \x00\x42\x07\n\x05_seat\"\x83\x02\n\x06Timing\x12\x1a\n\x07turn_ms\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12\x1b\n\x08\x63laim_ms\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12!\n\x0e\x62\x65\x66ore_deal_ms\x18\x03 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12\'\n\x0f\x63laim_window_ms\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\xe0\xd4\x03H\x00\x88\x01\x01\x12(\n\x10\x62\x65tween_hands_ms\x18\x05 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$H\x01\x88\x01\x01\x12!\n\raway_grace_ms\x18\x06 \x01(\rB\n\xbaH\x07*\x05\x18\x80\xb8\x99)B\x12\n\x10_claim_window_msB\x13\n\x11_between_hands_ms\"B\n\tTalkRules\x12\x0b\n\x03off\x18\x01 \x01(\x08\x12\x14\n\x0cphrases_only\x18\x02 \x01(\x08\x12\x12\n\nspectators\x18\x03 \x01(\x08\"\xea\x04\n\x05Table\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x30\n\x05rules\x18\x02 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoice\x12-\n\x05phase\x18\x03 \x01(\x0e\x32\x1e.fangcheng.table.v1.TablePhase\x12\x13\n\x0bhand_number\x18\x04 \x01(\r\x12\r\n\x05hands\x18\x05 \x01(\r\x12\x0e\n\x06\x64\x65\x61ler\x18\x06 \x01(\r\x12\'\n\x05seats\x18\x07 \x03(\x0b\x32\x18.fangcheng.table.v1.Seat\x12)\n\x06stakes\x18\x08 \x03(\x0b\x32\x19.fangcheng.table.v1.Stake\x12*\n\x06timing\x18\t \x01(\x0b\x32\x1a.fangcheng.table.v1.Timing\x12\x35\n\x06labels\x18\n \x03(\x0b\x32%.fangcheng.table.v1.Table.LabelsEntry\x12\x10\n\x08\x65ndpoint\x18\x0b \x01(\t\x12+\n\x07\x63reated\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncommitment\x18\r \x01(\x0c\x12\x15\n\rclosed_reason\x18\x0e \x01(\t\x12*\n\x04\x66\x65\x65s\x18\x0f \x03(\x0b\x32\x1c.fangcheng.table.v1.TableFee\x12\x11\n\thold_only\x18\x10 \x01(\x08\x12+\n\x04talk\x18( \x01(\x0b\x32\x1d.fangcheng.table.v1.TalkRules\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x98\x01\n\x06\x41\x63tion\x12\x17\n\x04kind\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18 \x12\x15\n\x04tile\x18\x02 \x01(\rB\x07\xbaH\x04*\x02\x18:\x12\x1d\n\x05tiles\x18\x03 \x03(\rB\x0e\xbaH\x0b\x92\x01\x08\x10\x04\"\x04*\x02\x18:\x12\x15\n\x04meld\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18 \x12\x18\n\x07\x64\x65\x63lare\x18\x05 \x01(\tB\x07\xbaH\x04r\x02\x18 \x12\x0e\n\x06\x61mount\x18\x06 \x01(\x03*\x96\x01\n\nTablePhase\x12\x1b\n\x17TABLE_PHASE_UNSPECIFIED\x10\x00\x12\x1b\n\x17TABLE_PHASE_BEFORE_DEAL\x10\x01\x12\x17\n\x13TABLE_PHASE_PLAYING\x10\x02\x12\x1d\n\x19TABLE_PHASE_BETWEEN_HANDS\x10\x03\x12\x16\n\x12TABLE_PHASE_CLOSED\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66\x61ngcheng/table/v1/state.proto\x12\x12\x66\x61ngcheng.table.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xad\x01\n\x04Seat\x12\x0c\n\x04seat\x18\x01 \x01(\r\x12\x11\n\tplayer_id\x18\x02 \x01(\t\x12\x0f\n\x07profile\x18\x03 \x01(\x0c\x12\x11\n\tconnected\x18\x04 \x01(\x08\x12\x0f\n\x07trustee\x18\x05 \x01(\x08\x12\x10\n\x08standing\x18\x06 \x01(\x03\x12\x0e\n\x06is_bot\x18\x07 \x01(\x08\x12\x0f\n\x07leaving\x18\x08 \x01(\x08\x12\r\n\x05ready\x18\t \x01(\x08\x12\r\n\x05\x63hips\x18\n \x01(\x03\"\x7f\n\x05Stake\x12\x1b\n\x08\x63urrency\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x15\n\x04\x62ook\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x1f\n\x08per_unit\x18\x03 \x01(\x03\x42\r\xbaH\n\"\x08\x18\x80\x94\xeb\xdc\x03 \x00\x12!\n\x07minimum\x18\x04 \x01(\x03\x42\x10\xbaH\r\"\x0b\x18\x80\x80\x80\x80\x80\x80\x80\x10(\x00\"\x85\x01\n\x08TableFee\x12\x1a\n\x04seat\x18\x01 \x01(\rB\x07\xbaH\x04*\x02\x18\x03H\x00\x88\x01\x01\x12\x1b\n\x08\x63urrency\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x15\n\x04\x62ook\x18\x03 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12 \n\x06\x61mount\x18\x04 \x01(\x03\x42\x10\xbaH\r\"\x0b\x18\x80\x80\x80\x80\x80\x80\x80\x10 \x00\x42\x07\n\x05_seat\"\xb3\x03\n\x06Timing\x12\x1a\n\x07turn_ms\x18\x01 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12\x1b\n\x08\x63laim_ms\x18\x02 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12!\n\x0e\x62\x65\x66ore_deal_ms\x18\x03 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12\'\n\x0f\x63laim_window_ms\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\xe0\xd4\x03H\x00\x88\x01\x01\x12(\n\x10\x62\x65tween_hands_ms\x18\x05 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$H\x01\x88\x01\x01\x12!\n\raway_grace_ms\x18\x06 \x01(\rB\n\xbaH\x07*\x05\x18\x80\xb8\x99)\x12\x1d\n\nreserve_ms\x18\x07 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12\x1b\n\x08ready_ms\x18\x08 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12\x1a\n\x07vote_ms\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xc0\xcf$\x12\x36\n\x04\x61way\x18\n \x01(\x0e\x32\x1e.fangcheng.table.v1.AwayPolicyB\x08\xbaH\x05\x82\x01\x02\x10\x01\x12\x1e\n\nvacancy_ms\x18\x0b \x01(\rB\n\xbaH\x07*\x05\x18\x80\xb8\x99)B\x12\n\x10_claim_window_msB\x13\n\x11_between_hands_ms\">\n\tTableVote\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x0c\n\x04seat\x18\x02 \x01(\r\x12\x0e\n\x06\x61greed\x18\x03 \x03(\r\"B\n\tTalkRules\x12\x0b\n\x03off\x18\x01 \x01(\x08\x12\x14\n\x0cphrases_only\x18\x02 \x01(\x08\x12\x12\n\nspectators\x18\x03 \x01(\x08\"\xd4\x05\n\x05Table\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x30\n\x05rules\x18\x02 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoice\x12-\n\x05phase\x18\x03 \x01(\x0e\x32\x1e.fangcheng.table.v1.TablePhase\x12\x13\n\x0bhand_number\x18\x04 \x01(\r\x12\r\n\x05hands\x18\x05 \x01(\r\x12\x0e\n\x06\x64\x65\x61ler\x18\x06 \x01(\r\x12\'\n\x05seats\x18\x07 \x03(\x0b\x32\x18.fangcheng.table.v1.Seat\x12)\n\x06stakes\x18\x08 \x03(\x0b\x32\x19.fangcheng.table.v1.Stake\x12*\n\x06timing\x18\t \x01(\x0b\x32\x1a.fangcheng.table.v1.Timing\x12\x35\n\x06labels\x18\n \x03(\x0b\x32%.fangcheng.table.v1.Table.LabelsEntry\x12\x10\n\x08\x65ndpoint\x18\x0b \x01(\t\x12+\n\x07\x63reated\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncommitment\x18\r \x01(\x0c\x12\x15\n\rclosed_reason\x18\x0e \x01(\t\x12*\n\x04\x66\x65\x65s\x18\x0f \x03(\x0b\x32\x1c.fangcheng.table.v1.TableFee\x12\x11\n\thold_only\x18\x10 \x01(\x08\x12\x0e\n\x06rounds\x18\x11 \x01(\r\x12\x16\n\x0estarting_chips\x18\x12 \x01(\x03\x12+\n\x04vote\x18\x13 \x01(\x0b\x32\x1d.fangcheng.table.v1.TableVote\x12\x13\n\x0bready_check\x18\x14 \x01(\t\x12+\n\x04talk\x18( \x01(\x0b\x32\x1d.fangcheng.table.v1.TalkRules\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x98\x01\n\x06\x41\x63tion\x12\x17\n\x04kind\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18 \x12\x15\n\x04tile\x18\x02 \x01(\rB\x07\xbaH\x04*\x02\x18:\x12\x1d\n\x05tiles\x18\x03 \x03(\rB\x0e\xbaH\x0b\x92\x01\x08\x10\x04\"\x04*\x02\x18:\x12\x15\n\x04meld\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18 \x12\x18\n\x07\x64\x65\x63lare\x18\x05 \x01(\tB\x07\xbaH\x04r\x02\x18 \x12\x0e\n\x06\x61mount\x18\x06 \x01(\x03*\x96\x01\n\nTablePhase\x12\x1b\n\x17TABLE_PHASE_UNSPECIFIED\x10\x00\x12\x1b\n\x17TABLE_PHASE_BEFORE_DEAL\x10\x01\x12\x17\n\x13TABLE_PHASE_PLAYING\x10\x02\x12\x1d\n\x19TABLE_PHASE_BETWEEN_HANDS\x10\x03\x12\x16\n\x12TABLE_PHASE_CLOSED\x10\x04*a\n\nAwayPolicy\x12\x1b\n\x17\x41WAY_POLICY_UNSPECIFIED\x10\x00\x12\x16\n\x12\x41WAY_POLICY_ESCAPE\x10\x01\x12\x1e\n\x1a\x41WAY_POLICY_TRUSTEE_TO_END\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,6 +40,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STAKE'].fields_by_name['book']._serialized_options = b'\272H\004r\002\030@'
   _globals['_STAKE'].fields_by_name['per_unit']._loaded_options = None
   _globals['_STAKE'].fields_by_name['per_unit']._serialized_options = b'\272H\n\"\010\030\200\224\353\334\003 \000'
+  _globals['_STAKE'].fields_by_name['minimum']._loaded_options = None
+  _globals['_STAKE'].fields_by_name['minimum']._serialized_options = b'\272H\r\"\013\030\200\200\200\200\200\200\200\020(\000'
   _globals['_TABLEFEE'].fields_by_name['seat']._loaded_options = None
   _globals['_TABLEFEE'].fields_by_name['seat']._serialized_options = b'\272H\004*\002\030\003'
   _globals['_TABLEFEE'].fields_by_name['currency']._loaded_options = None
@@ -60,6 +62,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TIMING'].fields_by_name['between_hands_ms']._serialized_options = b'\272H\006*\004\030\300\317$'
   _globals['_TIMING'].fields_by_name['away_grace_ms']._loaded_options = None
   _globals['_TIMING'].fields_by_name['away_grace_ms']._serialized_options = b'\272H\007*\005\030\200\270\231)'
+  _globals['_TIMING'].fields_by_name['reserve_ms']._loaded_options = None
+  _globals['_TIMING'].fields_by_name['reserve_ms']._serialized_options = b'\272H\006*\004\030\300\317$'
+  _globals['_TIMING'].fields_by_name['ready_ms']._loaded_options = None
+  _globals['_TIMING'].fields_by_name['ready_ms']._serialized_options = b'\272H\006*\004\030\300\317$'
+  _globals['_TIMING'].fields_by_name['vote_ms']._loaded_options = None
+  _globals['_TIMING'].fields_by_name['vote_ms']._serialized_options = b'\272H\006*\004\030\300\317$'
+  _globals['_TIMING'].fields_by_name['away']._loaded_options = None
+  _globals['_TIMING'].fields_by_name['away']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_TIMING'].fields_by_name['vacancy_ms']._loaded_options = None
+  _globals['_TIMING'].fields_by_name['vacancy_ms']._serialized_options = b'\272H\007*\005\030\200\270\231)'
   _globals['_TABLE_LABELSENTRY']._loaded_options = None
   _globals['_TABLE_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_ACTION'].fields_by_name['kind']._loaded_options = None
@@ -72,22 +84,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACTION'].fields_by_name['meld']._serialized_options = b'\272H\004r\002\030 '
   _globals['_ACTION'].fields_by_name['declare']._loaded_options = None
   _globals['_ACTION'].fields_by_name['declare']._serialized_options = b'\272H\004r\002\030 '
-  _globals['_TABLEPHASE']._serialized_start=1631
-  _globals['_TABLEPHASE']._serialized_end=1781
+  _globals['_TABLEPHASE']._serialized_start=2042
+  _globals['_TABLEPHASE']._serialized_end=2192
+  _globals['_AWAYPOLICY']._serialized_start=2194
+  _globals['_AWAYPOLICY']._serialized_end=2291
   _globals['_SEAT']._serialized_start=149
-  _globals['_SEAT']._serialized_end=292
-  _globals['_STAKE']._serialized_start=294
-  _globals['_STAKE']._serialized_end=386
-  _globals['_TABLEFEE']._serialized_start=389
-  _globals['_TABLEFEE']._serialized_end=522
-  _globals['_TIMING']._serialized_start=525
-  _globals['_TIMING']._serialized_end=784
-  _globals['_TALKRULES']._serialized_start=786
-  _globals['_TALKRULES']._serialized_end=852
-  _globals['_TABLE']._serialized_start=855
-  _globals['_TABLE']._serialized_end=1473
-  _globals['_TABLE_LABELSENTRY']._serialized_start=1428
-  _globals['_TABLE_LABELSENTRY']._serialized_end=1473
-  _globals['_ACTION']._serialized_start=1476
-  _globals['_ACTION']._serialized_end=1628
+  _globals['_SEAT']._serialized_end=322
+  _globals['_STAKE']._serialized_start=324
+  _globals['_STAKE']._serialized_end=451
+  _globals['_TABLEFEE']._serialized_start=454
+  _globals['_TABLEFEE']._serialized_end=587
+  _globals['_TIMING']._serialized_start=590
+  _globals['_TIMING']._serialized_end=1025
+  _globals['_TABLEVOTE']._serialized_start=1027
+  _globals['_TABLEVOTE']._serialized_end=1089
+  _globals['_TALKRULES']._serialized_start=1091
+  _globals['_TALKRULES']._serialized_end=1157
+  _globals['_TABLE']._serialized_start=1160
+  _globals['_TABLE']._serialized_end=1884
+  _globals['_TABLE_LABELSENTRY']._serialized_start=1839
+  _globals['_TABLE_LABELSENTRY']._serialized_end=1884
+  _globals['_ACTION']._serialized_start=1887
+  _globals['_ACTION']._serialized_end=2039
 # @@protoc_insertion_point(module_scope)

@@ -53,6 +53,34 @@ TABLE_PHASE_CLOSED: TablePhase.ValueType  # 4
 """Nothing more is played."""
 Global___TablePhase: _TypeAlias = TablePhase  # noqa: Y015
 
+class _AwayPolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _AwayPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AwayPolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    AWAY_POLICY_UNSPECIFIED: _AwayPolicy.ValueType  # 0
+    """Not set: ESCAPE."""
+    AWAY_POLICY_ESCAPE: _AwayPolicy.ValueType  # 1
+    """It has escaped (逃跑): the hand ends and it pays the rule set's penalty."""
+    AWAY_POLICY_TRUSTEE_TO_END: _AwayPolicy.ValueType  # 2
+    """The table plays for it until the last hand, without a penalty; at a table without a last one
+    (open: no hands, no rounds) as ESCAPE.
+    """
+
+class AwayPolicy(_AwayPolicy, metaclass=_AwayPolicyEnumTypeWrapper):
+    """What becomes of a seat that is away for longer than the table's grace."""
+
+AWAY_POLICY_UNSPECIFIED: AwayPolicy.ValueType  # 0
+"""Not set: ESCAPE."""
+AWAY_POLICY_ESCAPE: AwayPolicy.ValueType  # 1
+"""It has escaped (逃跑): the hand ends and it pays the rule set's penalty."""
+AWAY_POLICY_TRUSTEE_TO_END: AwayPolicy.ValueType  # 2
+"""The table plays for it until the last hand, without a penalty; at a table without a last one
+(open: no hands, no rounds) as ESCAPE.
+"""
+Global___AwayPolicy: _TypeAlias = AwayPolicy  # noqa: Y015
+
 @_typing.final
 class Seat(_message.Message):
     """A seat as everybody may see it."""
@@ -67,12 +95,14 @@ class Seat(_message.Message):
     STANDING_FIELD_NUMBER: _builtins.int
     IS_BOT_FIELD_NUMBER: _builtins.int
     LEAVING_FIELD_NUMBER: _builtins.int
+    READY_FIELD_NUMBER: _builtins.int
+    CHIPS_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """0 to 3."""
     player_id: _builtins.str
-    """The player."""
+    """The player; empty while the seat waits for another, since its player has left."""
     profile: _builtins.bytes
-    """As it came in CreateTable."""
+    """As it came in CreateTable or SeatPlayer."""
     connected: _builtins.bool
     """A live stream attends the seat."""
     trustee: _builtins.bool
@@ -83,6 +113,12 @@ class Seat(_message.Message):
     """A bot plays the seat. Filled in answers to operators and services only, never in events."""
     leaving: _builtins.bool
     """The player leaves after the hand in play."""
+    ready: _builtins.bool
+    """The player has said in the open ready check that the next hand may begin."""
+    chips: _builtins.int
+    """At a table with `starting_chips`: what is left of them, with what was won and lost; may fall below
+    0 with the table's last hand. Otherwise 0.
+    """
     def __init__(
         self,
         *,
@@ -94,10 +130,12 @@ class Seat(_message.Message):
         standing: _builtins.int = ...,
         is_bot: _builtins.bool = ...,
         leaving: _builtins.bool = ...,
+        ready: _builtins.bool = ...,
+        chips: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connected", b"connected", "is_bot", b"is_bot", "leaving", b"leaving", "player_id", b"player_id", "profile", b"profile", "seat", b"seat", "standing", b"standing", "trustee", b"trustee"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chips", b"chips", "connected", b"connected", "is_bot", b"is_bot", "leaving", b"leaving", "player_id", b"player_id", "profile", b"profile", "ready", b"ready", "seat", b"seat", "standing", b"standing", "trustee", b"trustee"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -107,7 +145,7 @@ Global___Seat: _TypeAlias = Seat  # noqa: Y015
 class Stake(_message.Message):
     """What one unit of the rules is worth in a currency. All stakes of a table move together.
 
-    Example: `{currency: "points", book: "baishan_kele", per_unit: 1}`
+    Example: `{currency: "silver", per_unit: 10, minimum: 1000}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -115,22 +153,28 @@ class Stake(_message.Message):
     CURRENCY_FIELD_NUMBER: _builtins.int
     BOOK_FIELD_NUMBER: _builtins.int
     PER_UNIT_FIELD_NUMBER: _builtins.int
+    MINIMUM_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
     """Currency id of the wallet."""
     book: _builtins.str
     """Book, where the currency has books; otherwise empty."""
     per_unit: _builtins.int
     """Amount of one unit."""
+    minimum: _builtins.int
+    """A seat that has less than this after a hand, in its holds and (unless the table is `hold_only`)
+    available, is bankrupt and leaves. One that could not pay all it owed is so in any case.
+    """
     def __init__(
         self,
         *,
         currency: _builtins.str = ...,
         book: _builtins.str = ...,
         per_unit: _builtins.int = ...,
+        minimum: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "per_unit", b"per_unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -178,9 +222,13 @@ Global___TableFee: _TypeAlias = TableFee  # noqa: Y015
 
 @_typing.final
 class Timing(_message.Message):
-    """The clocks of a table.
+    """The clocks of a table. They run only while somebody attends it and the suite keeps nobody waiting;
+    after the service itself was away they begin anew. If nobody attends any seat for `away_grace_ms`,
+    the table ends (`deserted`): the hand in play is dissolved and nothing of it is paid, or, with
+    TRUSTEE_TO_END, the table plays it to its end.
 
-    Example: `{turn_ms: 10000, claim_window_ms: 800}`
+    Example: `{turn_ms: 10000, reserve_ms: 30000, claim_window_ms: 800, away:
+    AWAY_POLICY_TRUSTEE_TO_END}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -191,6 +239,11 @@ class Timing(_message.Message):
     CLAIM_WINDOW_MS_FIELD_NUMBER: _builtins.int
     BETWEEN_HANDS_MS_FIELD_NUMBER: _builtins.int
     AWAY_GRACE_MS_FIELD_NUMBER: _builtins.int
+    RESERVE_MS_FIELD_NUMBER: _builtins.int
+    READY_MS_FIELD_NUMBER: _builtins.int
+    VOTE_MS_FIELD_NUMBER: _builtins.int
+    AWAY_FIELD_NUMBER: _builtins.int
+    VACANCY_MS_FIELD_NUMBER: _builtins.int
     turn_ms: _builtins.int
     """Time for a turn. 0: 15,000."""
     claim_ms: _builtins.int
@@ -204,7 +257,22 @@ class Timing(_message.Message):
     between_hands_ms: _builtins.int
     """Pause between two hands. Unset: 5,000."""
     away_grace_ms: _builtins.int
-    """A seat away for longer than this has escaped. 0: 180,000."""
+    """How long a seat may be away before `away` comes upon it. 0: 180,000."""
+    reserve_ms: _builtins.int
+    """Time of a seat's own in each hand, used up by its turns that outlast `turn_ms`. 0: none."""
+    ready_ms: _builtins.int
+    """Time to say that one is ready for the next hand, where the rule set asks (`RuleSet.ready_check`).
+    Who does not say so in time leaves. 0: 30,000.
+    """
+    vote_ms: _builtins.int
+    """Time for all to agree to dissolve the table. 0: 60,000."""
+    away: Global___AwayPolicy.ValueType
+    """What becomes of a seat that is away for longer than the grace."""
+    vacancy_ms: _builtins.int
+    """How long a seat that its player has left between two hands waits for another (SeatPlayer), where
+    the rule set starts over then (`RuleSet.starts_over`); afterwards the table closes. 0, and for
+    other rule sets: it closes at once.
+    """
     def __init__(
         self,
         *,
@@ -214,10 +282,15 @@ class Timing(_message.Message):
         claim_window_ms: _builtins.int | None = ...,
         between_hands_ms: _builtins.int | None = ...,
         away_grace_ms: _builtins.int = ...,
+        reserve_ms: _builtins.int = ...,
+        ready_ms: _builtins.int = ...,
+        vote_ms: _builtins.int = ...,
+        away: Global___AwayPolicy.ValueType = ...,
+        vacancy_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_between_hands_ms", b"_between_hands_ms", "_claim_window_ms", b"_claim_window_ms", "between_hands_ms", b"between_hands_ms", "claim_window_ms", b"claim_window_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_between_hands_ms", b"_between_hands_ms", "_claim_window_ms", b"_claim_window_ms", "away_grace_ms", b"away_grace_ms", "before_deal_ms", b"before_deal_ms", "between_hands_ms", b"between_hands_ms", "claim_ms", b"claim_ms", "claim_window_ms", b"claim_window_ms", "turn_ms", b"turn_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_between_hands_ms", b"_between_hands_ms", "_claim_window_ms", b"_claim_window_ms", "away", b"away", "away_grace_ms", b"away_grace_ms", "before_deal_ms", b"before_deal_ms", "between_hands_ms", b"between_hands_ms", "claim_ms", b"claim_ms", "claim_window_ms", b"claim_window_ms", "ready_ms", b"ready_ms", "reserve_ms", b"reserve_ms", "turn_ms", b"turn_ms", "vacancy_ms", b"vacancy_ms", "vote_ms", b"vote_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__between_hands_ms: _TypeAlias = _typing.Literal["between_hands_ms"]  # noqa: Y015
     _WhichOneofArgType__between_hands_ms: _TypeAlias = _typing.Literal["_between_hands_ms", b"_between_hands_ms"]  # noqa: Y015
@@ -229,6 +302,43 @@ class Timing(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__claim_window_ms) -> _WhichOneofReturnType__claim_window_ms | None: ...
 
 Global___Timing: _TypeAlias = Timing  # noqa: Y015
+
+@_typing.final
+class TableVote(_message.Message):
+    """A vote to dissolve the table (解散).
+
+    Example: `{decision_id: "vote-1", seat: 2, agreed: [2, 3]}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_ID_FIELD_NUMBER: _builtins.int
+    SEAT_FIELD_NUMBER: _builtins.int
+    AGREED_FIELD_NUMBER: _builtins.int
+    decision_id: _builtins.str
+    """To answer with, `{kind: "agree"}` or `{kind: "refuse"}`."""
+    seat: _builtins.int
+    """Who proposed it."""
+    @_builtins.property
+    def agreed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Who agrees so far, ascending. The table is dissolved when all do that sit at it and are not away
+        for longer than the grace; one who refuses ends the vote.
+        """
+
+    def __init__(
+        self,
+        *,
+        decision_id: _builtins.str = ...,
+        seat: _builtins.int = ...,
+        agreed: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agreed", b"agreed", "decision_id", b"decision_id", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableVote: _TypeAlias = TableVote  # noqa: Y015
 
 @_typing.final
 class TalkRules(_message.Message):
@@ -305,6 +415,10 @@ class Table(_message.Message):
     CLOSED_REASON_FIELD_NUMBER: _builtins.int
     FEES_FIELD_NUMBER: _builtins.int
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
+    ROUNDS_FIELD_NUMBER: _builtins.int
+    STARTING_CHIPS_FIELD_NUMBER: _builtins.int
+    VOTE_FIELD_NUMBER: _builtins.int
+    READY_CHECK_FIELD_NUMBER: _builtins.int
     TALK_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """Made by the service."""
@@ -323,11 +437,18 @@ class Table(_message.Message):
     commitment: _builtins.bytes
     """Commitment to the chain of shuffle secrets, made before any player could act."""
     closed_reason: _builtins.str
-    """Why it closed: `hands_played` (or as many rounds of deals as the options ask for), `player_left`
-    or `escape`; empty while it is open.
+    """Why it closed; empty while it is open. `hands_played` (or as many rounds as it was to have);
+    `player_left`, `escape`, `bankrupt`, `not_ready` or `removed` (by an operator): a player who does
+    not go on; `dissolved` by vote; `closed` by an operator; `deserted`: nobody attended any seat.
     """
     hold_only: _builtins.bool
     """Nobody loses more than his holds and what the hand brings him, in currencies with a floor."""
+    rounds: _builtins.int
+    """圈 to play: how often the deal goes once around the table; 0: that ends nothing."""
+    starting_chips: _builtins.int
+    """Units that each seat began with, at a table without stakes; 0: they are not limited."""
+    ready_check: _builtins.str
+    """The open ready check, to be answered with `{kind: "ready"}`; empty: there is none."""
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played, its revision filled in and every option spelled out."""
@@ -357,6 +478,10 @@ class Table(_message.Message):
         """Flat fees."""
 
     @_builtins.property
+    def vote(self) -> Global___TableVote:
+        """The open vote to dissolve the table; unset: there is none."""
+
+    @_builtins.property
     def talk(self) -> Global___TalkRules:
         """What may be said."""
 
@@ -379,11 +504,15 @@ class Table(_message.Message):
         closed_reason: _builtins.str = ...,
         fees: _abc.Iterable[Global___TableFee] | None = ...,
         hold_only: _builtins.bool = ...,
+        rounds: _builtins.int = ...,
+        starting_chips: _builtins.int = ...,
+        vote: Global___TableVote | None = ...,
+        ready_check: _builtins.str = ...,
         talk: Global___TalkRules | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "talk", b"talk", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "table_id", b"table_id", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "ready_check", b"ready_check", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "talk", b"talk", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -396,7 +525,7 @@ class Action(_message.Message):
     Examples: `{kind: "discard", tile: 14}`, `{kind: "discard", tile: 14, declare: "ting"}`,
     `{kind: "chi", tiles: [12, 14], tile: 13}`, `{kind: "kong", tile: 25, meld: "concealed_kong"}`,
     `{kind: "win", tile: 41}`, `{kind: "pass"}`, `{kind: "piao", amount: 5}`, `{kind: "false_win"}`,
-    `{kind: "trustee"}`, `{kind: "back"}`
+    `{kind: "trustee"}`, `{kind: "back"}`, `{kind: "ready"}`, `{kind: "agree"}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -410,8 +539,8 @@ class Action(_message.Message):
     kind: _builtins.str
     """`discard`, `chi`, `pong`, `kong`, `win`, `pass`, `piao`, `false_win` (诈胡: to call a win without
     having one, which costs and leaves the prompt open); or `trustee`, which no prompt lists: the
-    table plays for the seat; or `back`, which takes a seat back from the table. Other rule sets may
-    bring their own.
+    table plays for the seat; or `back`, which takes a seat back from the table; or `ready`, `agree`,
+    `refuse`, which answer what all seats are asked. Other rule sets may bring their own.
     """
     tile: _builtins.int
     """The tile discarded, claimed, won on, or of which a kong is made (a whirlwind: its lowest dragon);

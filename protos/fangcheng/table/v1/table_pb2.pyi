@@ -56,7 +56,7 @@ Global___LeaveMode: _TypeAlias = LeaveMode  # noqa: Y015
 
 @_typing.final
 class SeatAssignment(_message.Message):
-    """Who sits where at a new table.
+    """Who sits at a seat.
 
     Example: `{player_id: "ming", profile: "{\\"avatar\\": 3}", hold_ids: "h-1"}`
     """
@@ -134,13 +134,25 @@ class CreateTableRequest(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     FEES_FIELD_NUMBER: _builtins.int
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
+    ROUNDS_FIELD_NUMBER: _builtins.int
+    STARTING_CHIPS_FIELD_NUMBER: _builtins.int
     TALK_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Chosen by the caller; a repeat is answered with the same table."""
     hands: _builtins.int
-    """Hands to play before the table closes; 0: until a player leaves, at most 1,000."""
+    """Hands to play before the table closes, those that are dissolved among them; 0: until a player
+    leaves, at most 1,000.
+    """
     hold_only: _builtins.bool
     """Nobody loses more than his holds and what the hand brings him, in currencies with a floor."""
+    rounds: _builtins.int
+    """圈 to play before the table closes: how often the deal goes once around it, from the first dealer
+    or from where the table last started over. 0: that ends nothing. Whatever ends first, ends it.
+    """
+    starting_chips: _builtins.int
+    """Units that each seat begins with, at a table without stakes: one that has none left after a hand
+    is bankrupt and leaves. 0: they are not limited.
+    """
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played."""
@@ -151,7 +163,9 @@ class CreateTableRequest(_message.Message):
 
     @_builtins.property
     def stakes(self) -> _containers.RepeatedCompositeFieldContainer[_state_pb2.Stake]:
-        """What a unit is worth; empty: the table counts units and settles nothing."""
+        """What a unit is worth; empty: the table counts units and settles nothing, so that no wallet is
+        needed.
+        """
 
     @_builtins.property
     def timing(self) -> _state_pb2.Timing:
@@ -181,11 +195,13 @@ class CreateTableRequest(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         fees: _abc.Iterable[_state_pb2.TableFee] | None = ...,
         hold_only: _builtins.bool = ...,
+        rounds: _builtins.int = ...,
+        starting_chips: _builtins.int = ...,
         talk: _state_pb2.TalkRules | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "request_id", b"request_id", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "request_id", b"request_id", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1353,3 +1369,60 @@ class LeaveTableResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LeaveTableResponse: _TypeAlias = LeaveTableResponse  # noqa: Y015
+
+@_typing.final
+class ProposeDissolutionRequest(_message.Message):
+    """Proposes to dissolve the table.
+
+    Example: `{table_id: "0197f0a4c1d27d3e8b52a90c6e4f1b77", hand_number: 3}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TABLE_ID_FIELD_NUMBER: _builtins.int
+    HAND_NUMBER_FIELD_NUMBER: _builtins.int
+    table_id: _builtins.str
+    """The table."""
+    hand_number: _builtins.int
+    """The hand in play, or the last one (`Table.hand_number`; 0 before the first), so that a request
+    that comes late proposes nothing.
+    """
+    def __init__(
+        self,
+        *,
+        table_id: _builtins.str = ...,
+        hand_number: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hand_number", b"hand_number", "table_id", b"table_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProposeDissolutionRequest: _TypeAlias = ProposeDissolutionRequest  # noqa: Y015
+
+@_typing.final
+class ProposeDissolutionResponse(_message.Message):
+    """The vote."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_ID_FIELD_NUMBER: _builtins.int
+    REPLAYED_FIELD_NUMBER: _builtins.int
+    decision_id: _builtins.str
+    """Id of the vote that was opened."""
+    replayed: _builtins.bool
+    """It had been opened by an earlier call for the same hand."""
+    def __init__(
+        self,
+        *,
+        decision_id: _builtins.str = ...,
+        replayed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision_id", b"decision_id", "replayed", b"replayed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProposeDissolutionResponse: _TypeAlias = ProposeDissolutionResponse  # noqa: Y015

@@ -85,6 +85,11 @@ class TableServiceStub(object):
                 request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableResponse.FromString,
                 _registered_method=True)
+        self.ProposeDissolution = channel.unary_unary(
+                '/fangcheng.table.v1.TableService/ProposeDissolution',
+                request_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.ProposeDissolutionRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.ProposeDissolutionResponse.FromString,
+                _registered_method=True)
 
 
 class TableServiceServicer(object):
@@ -98,7 +103,8 @@ class TableServiceServicer(object):
         answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE),
+        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
+        CHIPS_WITH_STAKES),
         ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
         (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
         """
@@ -132,10 +138,11 @@ class TableServiceServicer(object):
         it is attended again. A newer stream of the same seat closes an older one
         with ABORTED (ATTENDED_ELSEWHERE). A reader too slow for its queue is closed with
         RESOURCE_EXHAUSTED (READER_TOO_SLOW) and may resume. The stream ends with OK after the table has
-        closed and every event was sent.
+        closed and every event was sent; with ABORTED (LEFT_TABLE) when its player has left and the table
+        goes on.
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (INVALID_NUMBER: ahead
-        of the table).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+        INVALID_ARGUMENT (INVALID_NUMBER: ahead of the table).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -156,12 +163,14 @@ class TableServiceServicer(object):
         as the hand or the one after is played. A
         prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
         and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
-        not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
+        not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged, or
+        by any other answer. What all seats are asked is answered here too: a ready check with `{kind:
+        "ready"}`, a vote with `{kind: "agree"}` or `{kind: "refuse"}`.
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
-        prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-        prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
-        be stored; a repeat tells).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+        FAILED_PRECONDITION (STALE_DECISION: the prompt is closed, was answered otherwise, or never was;
+        NOT_OFFERED: the action is none of the prompt's, `trustee` for a claim, or `back` for a seat that
+        nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -199,9 +208,24 @@ class TableServiceServicer(object):
 
     def LeaveTable(self, request, context):
         """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
-        hand is in play. Asking again changes nothing; now may follow after.
+        hand is in play. Asking again changes nothing; now may follow after. The table closes, or the seat
+        waits for another player (`Timing.vacancy_ms`).
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator), UNAVAILABLE
+        (JOURNAL_UNAVAILABLE).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ProposeDissolution(self, request, context):
+        """Proposes to dissolve the table (解散), once for each hand, and opens a vote that all see. If all
+        agree, the hand in play ends unpaid, unless it is decided already, and the table closes. Asking
+        again for the same hand is answered with the same vote.
+
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+        FAILED_PRECONDITION (STALE_HAND: the table is at another hand; ALREADY_VOTING; TABLE_CLOSED),
+        UNAVAILABLE (JOURNAL_UNAVAILABLE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -259,6 +283,11 @@ def add_TableServiceServicer_to_server(servicer, server):
                     servicer.LeaveTable,
                     request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableRequest.FromString,
                     response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableResponse.SerializeToString,
+            ),
+            'ProposeDissolution': grpc.unary_unary_rpc_method_handler(
+                    servicer.ProposeDissolution,
+                    request_deserializer=fangcheng_dot_table_dot_v1_dot_table__pb2.ProposeDissolutionRequest.FromString,
+                    response_serializer=fangcheng_dot_table_dot_v1_dot_table__pb2.ProposeDissolutionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -532,6 +561,33 @@ class TableService(object):
             '/fangcheng.table.v1.TableService/LeaveTable',
             fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableRequest.SerializeToString,
             fangcheng_dot_table_dot_v1_dot_table__pb2.LeaveTableResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ProposeDissolution(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.table.v1.TableService/ProposeDissolution',
+            fangcheng_dot_table_dot_v1_dot_table__pb2.ProposeDissolutionRequest.SerializeToString,
+            fangcheng_dot_table_dot_v1_dot_table__pb2.ProposeDissolutionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -47,7 +47,8 @@ class TableServiceStub:
     answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE),
+    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
+    CHIPS_WITH_STAKES),
     ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
     (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
     """
@@ -69,10 +70,11 @@ class TableServiceStub:
     it is attended again. A newer stream of the same seat closes an older one
     with ABORTED (ATTENDED_ELSEWHERE). A reader too slow for its queue is closed with
     RESOURCE_EXHAUSTED (READER_TOO_SLOW) and may resume. The stream ends with OK after the table has
-    closed and every event was sent.
+    closed and every event was sent; with ABORTED (LEFT_TABLE) when its player has left and the table
+    goes on.
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (INVALID_NUMBER: ahead
-    of the table).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+    INVALID_ARGUMENT (INVALID_NUMBER: ahead of the table).
     """
     AttendMany: _grpc.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
@@ -85,12 +87,14 @@ class TableServiceStub:
     as the hand or the one after is played. A
     prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
     and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
-    not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
+    not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged, or
+    by any other answer. What all seats are asked is answered here too: a ready check with `{kind:
+    "ready"}`, a vote with `{kind: "agree"}` or `{kind: "refuse"}`.
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
-    prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-    prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
-    be stored; a repeat tells).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+    FAILED_PRECONDITION (STALE_DECISION: the prompt is closed, was answered otherwise, or never was;
+    NOT_OFFERED: the action is none of the prompt's, `trustee` for a claim, or `back` for a seat that
+    nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
     """
     Watch: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]
     """Streams the spectators' view of a table: open information only. As Attend otherwise."""
@@ -111,9 +115,20 @@ class TableServiceStub:
     """
     LeaveTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.LeaveTableRequest, _table_pb2.LeaveTableResponse]
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
-    hand is in play. Asking again changes nothing; now may follow after.
+    hand is in play. Asking again changes nothing; now may follow after. The table closes, or the seat
+    waits for another player (`Timing.vacancy_ms`).
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator), UNAVAILABLE
+    (JOURNAL_UNAVAILABLE).
+    """
+    ProposeDissolution: _grpc.UnaryUnaryMultiCallable[_table_pb2.ProposeDissolutionRequest, _table_pb2.ProposeDissolutionResponse]
+    """Proposes to dissolve the table (解散), once for each hand, and opens a vote that all see. If all
+    agree, the hand in play ends unpaid, unless it is decided already, and the table closes. Asking
+    again for the same hand is answered with the same vote.
+
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+    FAILED_PRECONDITION (STALE_HAND: the table is at another hand; ALREADY_VOTING; TABLE_CLOSED),
+    UNAVAILABLE (JOURNAL_UNAVAILABLE).
     """
 
 @_typing.type_check_only
@@ -128,7 +143,8 @@ class TableServiceAsyncStub(TableServiceStub):
     answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE),
+    (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
+    CHIPS_WITH_STAKES),
     ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
     (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
     """
@@ -150,10 +166,11 @@ class TableServiceAsyncStub(TableServiceStub):
     it is attended again. A newer stream of the same seat closes an older one
     with ABORTED (ATTENDED_ELSEWHERE). A reader too slow for its queue is closed with
     RESOURCE_EXHAUSTED (READER_TOO_SLOW) and may resume. The stream ends with OK after the table has
-    closed and every event was sent.
+    closed and every event was sent; with ABORTED (LEFT_TABLE) when its player has left and the table
+    goes on.
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (INVALID_NUMBER: ahead
-    of the table).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+    INVALID_ARGUMENT (INVALID_NUMBER: ahead of the table).
     """
     AttendMany: _aio.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]  # type: ignore[assignment]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
@@ -166,12 +183,14 @@ class TableServiceAsyncStub(TableServiceStub):
     as the hand or the one after is played. A
     prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
     and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
-    not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
+    not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged, or
+    by any other answer. What all seats are asked is answered here too: a ready check with `{kind:
+    "ready"}`, a vote with `{kind: "agree"}` or `{kind: "refuse"}`.
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
-    prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-    prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
-    be stored; a repeat tells).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+    FAILED_PRECONDITION (STALE_DECISION: the prompt is closed, was answered otherwise, or never was;
+    NOT_OFFERED: the action is none of the prompt's, `trustee` for a claim, or `back` for a seat that
+    nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
     """
     Watch: _aio.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]  # type: ignore[assignment]
     """Streams the spectators' view of a table: open information only. As Attend otherwise."""
@@ -192,9 +211,20 @@ class TableServiceAsyncStub(TableServiceStub):
     """
     LeaveTable: _aio.UnaryUnaryMultiCallable[_table_pb2.LeaveTableRequest, _table_pb2.LeaveTableResponse]  # type: ignore[assignment]
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
-    hand is in play. Asking again changes nothing; now may follow after.
+    hand is in play. Asking again changes nothing; now may follow after. The table closes, or the seat
+    waits for another player (`Timing.vacancy_ms`).
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator), UNAVAILABLE
+    (JOURNAL_UNAVAILABLE).
+    """
+    ProposeDissolution: _aio.UnaryUnaryMultiCallable[_table_pb2.ProposeDissolutionRequest, _table_pb2.ProposeDissolutionResponse]  # type: ignore[assignment]
+    """Proposes to dissolve the table (解散), once for each hand, and opens a vote that all see. If all
+    agree, the hand in play ends unpaid, unless it is decided already, and the table closes. Asking
+    again for the same hand is answered with the same vote.
+
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+    FAILED_PRECONDITION (STALE_HAND: the table is at another hand; ALREADY_VOTING; TABLE_CLOSED),
+    UNAVAILABLE (JOURNAL_UNAVAILABLE).
     """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -212,7 +242,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE),
+        (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
+        CHIPS_WITH_STAKES),
         ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
         (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
         """
@@ -252,10 +283,11 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         it is attended again. A newer stream of the same seat closes an older one
         with ABORTED (ATTENDED_ELSEWHERE). A reader too slow for its queue is closed with
         RESOURCE_EXHAUSTED (READER_TOO_SLOW) and may resume. The stream ends with OK after the table has
-        closed and every event was sent.
+        closed and every event was sent; with ABORTED (LEFT_TABLE) when its player has left and the table
+        goes on.
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (INVALID_NUMBER: ahead
-        of the table).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+        INVALID_ARGUMENT (INVALID_NUMBER: ahead of the table).
         """
 
     @_abc_1.abstractmethod
@@ -280,12 +312,14 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         as the hand or the one after is played. A
         prompt before the deal or of a turn may also be answered with `{kind: "trustee"}`: it is withdrawn,
         and the table plays for the seat (托管) from there on, as all are told. A seat that it plays for is
-        not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged.
+        not prompted; it is taken back with `{kind: "back"}` and the decision id of its TrusteeChanged, or
+        by any other answer. What all seats are asked is answered here too: a ready check with `{kind:
+        "ready"}`, a vote with `{kind: "agree"}` or `{kind: "refuse"}`.
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), FAILED_PRECONDITION (STALE_DECISION: the
-        prompt is closed, was answered otherwise, or never was; NOT_OFFERED: the action is none of the
-        prompt's, `trustee` for a claim, or `back` for a seat that nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not
-        be stored; a repeat tells).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+        FAILED_PRECONDITION (STALE_DECISION: the prompt is closed, was answered otherwise, or never was;
+        NOT_OFFERED: the action is none of the prompt's, `trustee` for a claim, or `back` for a seat that
+        nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
         """
 
     @_abc_1.abstractmethod
@@ -330,9 +364,26 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.LeaveTableResponse, _abc.Awaitable[_table_pb2.LeaveTableResponse]]:
         """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
-        hand is in play. Asking again changes nothing; now may follow after.
+        hand is in play. Asking again changes nothing; now may follow after. The table closes, or the seat
+        waits for another player (`Timing.vacancy_ms`).
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator), UNAVAILABLE
+        (JOURNAL_UNAVAILABLE).
+        """
+
+    @_abc_1.abstractmethod
+    def ProposeDissolution(
+        self,
+        request: _table_pb2.ProposeDissolutionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_table_pb2.ProposeDissolutionResponse, _abc.Awaitable[_table_pb2.ProposeDissolutionResponse]]:
+        """Proposes to dissolve the table (解散), once for each hand, and opens a vote that all see. If all
+        agree, the hand in play ends unpaid, unless it is decided already, and the table closes. Asking
+        again for the same hand is answered with the same vote.
+
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator),
+        FAILED_PRECONDITION (STALE_HAND: the table is at another hand; ALREADY_VOTING; TABLE_CLOSED),
+        UNAVAILABLE (JOURNAL_UNAVAILABLE).
         """
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import grpc
@@ -41,6 +41,9 @@ _LOST = frozenset(
 """The call may or may not have arrived; it can be repeated."""
 
 _TOO_LATE = frozenset({"STALE_DECISION"})
+
+_GONE = frozenset({"LEFT_TABLE", "REMOVED"})
+"""Why the stream of one who is no longer at the table ends."""
 
 
 class NotSeated(SuiteError):
@@ -99,16 +102,19 @@ class Bot:
                     view.apply(event)
                     for decision_id in [key for key, one in answers.items() if one.task.done()]:
                         answers.pop(decision_id).task.result()  # a refusal ends the bot's game
-                    prompt = _asked(event)
-                    # A snapshot tells again what is being answered already.
-                    if prompt is not None and prompt.decision_id not in answers:
-                        answer = _Answer(self, table, evaluation, view.copy(), prompt)
-                        answers[prompt.decision_id] = answer
-                    elif event.HasField("prompt_closed"):
+                    for prompt in _asked(event, view):
+                        # A snapshot tells again what is being answered already.
+                        if prompt.decision_id not in answers:
+                            answer = _Answer(self, table, evaluation, view.copy(), prompt)
+                            answers[prompt.decision_id] = answer
+                    if event.HasField("prompt_closed"):
                         given = answers.get(event.prompt_closed.decision_id)
                         if given is not None and not given.acting:
                             given.task.cancel()
                             answers.pop(event.prompt_closed.decision_id)
+            except grpc.aio.AioRpcError as error:
+                if explain(error).reason not in _GONE:
+                    raise
             finally:
                 for answer in answers.values():
                     answer.task.cancel()
@@ -172,18 +178,28 @@ class Bot:
         return self.access.channel(service, f"player:{self.player_id}", [BOT_SCOPE], target=target)
 
 
-def _asked(event: events_pb2.TableEvent) -> events_pb2.Prompt | None:
-    """What the bot is asked by an event: a prompt, or whether it takes its seat back."""
-    known: events_pb2.TableEvent | events_pb2.Snapshot = event
-    back_id = event.trustee_changed.decision_id
-    if event.HasField("snapshot"):
-        known, back_id = event.snapshot, event.snapshot.back_decision_id
-    if known.HasField("prompt"):
-        return known.prompt
-    if not back_id:
-        return None
-    back = state_pb2.Action(kind="back")
-    return events_pb2.Prompt(decision_id=back_id, kind="trustee", actions=[back])
+def _asked(event: events_pb2.TableEvent, view: TableView) -> Iterator[events_pb2.Prompt]:
+    """What the bot is asked by an event, which `view` has seen: prompts, and whether it takes its
+    seat back, is ready, or would dissolve the table (it would not: others' gains are at stake).
+    """
+    told = event.WhichOneof("kind")
+    everything = told == "snapshot"
+    if view.prompt is not None and (everything or told == "prompt"):
+        yield view.prompt
+    if view.back_decision_id and (everything or told == "trustee_changed"):
+        yield _question(view.back_decision_id, "back")
+    if view.ready_check and not view.own.ready and (everything or told == "ready_asked"):
+        yield _question(view.ready_check, "ready", event.ready_asked.ms_left)
+    if view.vote is not None and (everything or told == "vote_opened"):
+        yield _question(view.vote.decision_id, "refuse", event.vote_opened.ms_left)
+
+
+def _question(decision_id: str, answer: str, ms_left: int = 0) -> events_pb2.Prompt:
+    """A question of which the bot knows the answer."""
+    action = state_pb2.Action(kind=answer)
+    return events_pb2.Prompt(
+        decision_id=decision_id, kind=answer, actions=[action], ms_left=ms_left
+    )
 
 
 class _Answer:
@@ -208,7 +224,7 @@ class _Answer:
 
     async def _give(self) -> None:
         bot, view, prompt = self._bot, self._view, self._prompt
-        if prompt.ms_left == 0:
+        if prompt.ms_left == prompt.reserve_ms_left == 0:
             # History that is being replayed; if it is not, nothing else will come for a while.
             await asyncio.sleep(REPLAY_PAUSE_SECONDS)
         if bot.pace_seconds:

@@ -583,7 +583,10 @@ RULE_SET = RuleSet(
     counted=_counted,
     next_dealer=_next_dealer,
     first_dealer=_first_dealer,
-    starts_over=True,  # when a player leaves (Dealer)
+    # After a drawn hand the next one starts without a ready check; when a player leaves, the table
+    # starts over (Dealer).
+    ready_check="unless_drawn",
+    starts_over=True,
     declares=DECLARES,
     worth=_worth,
     titles=TITLES,
