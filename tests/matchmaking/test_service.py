@@ -186,7 +186,11 @@ async def test_what_cannot_join_is_told_why(world: World) -> None:
     ticket = await player.join("free")
     queued = await problem(player.join("free", "second"))
     assert (queued.code, queued.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "ALREADY_QUEUED")
-    assert queued.metadata == {"ticket_id": ticket.ticket_id, "pool_id": "free"}
+    assert queued.metadata == {
+        "player_id": "p0",
+        "ticket_id": ticket.ticket_id,
+        "pool_id": "free",
+    }
     reused = await problem(player.join("practice"))
     assert (reused.code, reused.reason, reused.field) == (
         grpc.StatusCode.ALREADY_EXISTS,
@@ -310,7 +314,7 @@ async def test_a_seated_player_cannot_queue_until_the_table_has_closed(world: Wo
     table_id = (await players[0].outcome()).table_id
     told = await problem(players[0].join("free", "again"))
     assert (told.code, told.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "ALREADY_SEATED")
-    assert told.metadata == {"table_id": table_id}
+    assert told.metadata == {"player_id": players[0].player_id, "table_id": table_id}
     world.tables.close(table_id)
     assert (await players[0].join("free", "again")).state == WAITING
     world.check()

@@ -390,7 +390,7 @@ class World:
         fields: dict[str, Any] = {
             "dev_key": KEY,
             "grace_seconds": 0.1,
-            "database": self.folder / "matchmaking.db",
+            "database": str(self.folder / "matchmaking.db"),
             "pools": self.folder / "pools.yaml",
             "table": self._targets["table"],
             "wallet": self._targets["wallet"],

@@ -46,7 +46,7 @@ from .events import (
     TableClosed,
 )
 from .feed import Feed, Reader
-from .finished import FinishedHands
+from .finished import FOLLOWED, FinishedHands
 from .gameclock import GameClock
 from .ids import read_table_id
 from .metrics import TableMetrics
@@ -54,7 +54,15 @@ from .openings import freeze, thaw, with_numbers
 from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
-from .store import Journal, JournalError, Opening, OperatorAction, Record, Superseded
+from .store import (
+    HandEntry,
+    Journal,
+    JournalError,
+    Opening,
+    OperatorAction,
+    Record,
+    Superseded,
+)
 from .talk import Talk
 from .views import SPECTATORS
 
@@ -395,8 +403,10 @@ class LiveTable:
             for place, event in enumerate(told, 1)
         ]
         closed = any(isinstance(event, TableClosed) for event in told)
-        following = copy(self._hands)
-        hands = [hand for record in records if (hand := following.see(record)) is not None]
+        hands: list[HandEntry] = []
+        if any(isinstance(event, FOLLOWED) for event in told):
+            following = copy(self._hands)
+            hands = [hand for record in records if (hand := following.see(record)) is not None]
         await self._around.journal.append(
             self.table_id,
             records,
@@ -473,14 +483,15 @@ class LiveTable:
 
     async def _wait(self) -> None:
         deadline = self._table.next_deadline()
-        seconds = (
-            None if deadline is None else max(0.0, (deadline - self._around.clock.now_ms()) / 1_000)
-        )
+        if deadline is None:
+            await self._work.wait()
+            return
+        seconds = max(0.0, (deadline - self._around.clock.now_ms()) / 1_000)
+        due = asyncio.get_running_loop().call_later(seconds, self._work.set)
         try:
-            async with asyncio.timeout(seconds):
-                await self._work.wait()
-        except TimeoutError:
-            pass
+            await self._work.wait()
+        finally:
+            due.cancel()
 
     def _failed(self, inputs: Sequence[_Input], error: Exception) -> None:
         if isinstance(error, JournalError):
