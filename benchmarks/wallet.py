@@ -54,7 +54,6 @@ GOAL_PGBENCH = 2.0
 GOAL_UNBATCHED = 2.5
 GOAL_BATCH = 0.5
 PGBENCH = "pgbench"
-PROMISED = "What is promised"
 SEED = 20_240_601
 START_SECONDS = 60.0
 
@@ -264,6 +263,7 @@ class Bench:
 
     async def promised(
         self,
+        group: str,
         what: str,
         goal: float,
         ours: Callable[[float], Awaitable[Rate]],
@@ -279,7 +279,7 @@ class Bench:
             rate.per_second / other for rate, other in zip(rates, beside, strict=True)
         )
         rate = middle(rates)
-        self._add(PROMISED, what, rate, reference, rate.per_second / ratio, goal)
+        self._add(group, what, rate, reference, rate.per_second / ratio, goal)
         return rate
 
     async def batches(self, engine: str, call: Call, in_process: Rate) -> None:
@@ -287,9 +287,9 @@ class Bench:
         rates = [
             await measure(STREAMS, self._seconds, batches, call, BATCH) for _ in range(self._rounds)
         ]
-        what = f"{engine}, SettleBatch of {BATCH} over gRPC, 5 legs, {STREAMS} callers"
+        what = f"SettleBatch of {BATCH}, 5 legs, {STREAMS} callers"
         reference = in_process.per_second
-        self._add(PROMISED, what, middle(rates), "in process", reference, GOAL_BATCH)
+        self._add(f"{engine}, over gRPC", what, middle(rates), "in process", reference, GOAL_BATCH)
 
     def _add(
         self,
@@ -340,7 +340,8 @@ async def _engine(bench: Bench, engine: str, server: Server, folder: Path) -> No
                 return bench.pgbench()
 
             in_process = await bench.promised(
-                "PostgreSQL, in process, 5 legs, 64 callers",
+                "PostgreSQL, in process",
+                "5 legs, 64 callers, in turns",
                 GOAL_PGBENCH,
                 lambda seconds: measure(64, seconds, hands, store.settle),
                 PGBENCH,
@@ -350,7 +351,8 @@ async def _engine(bench: Bench, engine: str, server: Server, folder: Path) -> No
             async with open_sqlite(folder / "single.db", most_items=1) as single:
                 await furnish(single)
                 in_process = await bench.promised(
-                    "SQLite, in process, 5 legs, 64 callers",
+                    "SQLite, in process",
+                    "5 legs, 64 callers, in turns",
                     GOAL_UNBATCHED,
                     lambda seconds: measure(64, seconds, hands, store.settle),
                     "one to a commit",

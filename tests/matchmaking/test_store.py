@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from fangcheng_kit.migrations import BadDatabase
 from fangcheng_matchmaking.core import (
     Match,
     MatchSeat,
     MatchState,
+    Member,
     NewTicket,
     Problem,
     Stake,
@@ -20,18 +23,20 @@ from fangcheng_matchmaking.core import (
     Ticket,
     TicketState,
 )
-from fangcheng_matchmaking.sqlite import SqliteStore
+from fangcheng_matchmaking.migrations import QUEUES
+from fangcheng_matchmaking.postgres import open_postgres
+from fangcheng_matchmaking.sqlite import open_sqlite
 from fangcheng_matchmaking.store import (
     LiveTicket,
     NotWaiting,
     RequestReused,
     SomebodyLeaves,
     Store,
-    StoreError,
     UnknownMatch,
     UnknownTicket,
     WrongStep,
 )
+from tests.postgres import database_of
 
 TERMS = Terms(
     rule_set="baishan_kele",
@@ -41,10 +46,11 @@ TERMS = Terms(
 )
 POOR = Problem(reason="INSUFFICIENT_BALANCE", message="too little")
 
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 Open = Callable[[], Awaitable[Store]]
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "postgres"])
 async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
     """Opens the store anew each time it is called, as a process that was restarted would."""
     opened: list[Store] = []
@@ -52,7 +58,10 @@ async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     async def open_store() -> Store:
         while opened:
             await opened.pop().close()
-        opened.append(await SqliteStore.open(tmp_path / "matchmaking.db"))
+        if request.param == "sqlite":
+            opened.append(await open_sqlite(tmp_path / "matchmaking.db"))
+        else:
+            opened.append(await open_postgres(await database_of(tmp_path, QUEUES)))
         return opened[-1]
 
     yield open_store
@@ -69,7 +78,7 @@ def new(number: int, request_id: str = "r", **more: object) -> NewTicket:
     fields: dict[str, object] = {
         "ticket_id": f"t{number}-{request_id}",
         "request_id": request_id,
-        "player_id": f"p{number}",
+        "members": (Member(player_id=f"p{number}"),),
         "pool_id": "pool",
         "queued_ms": 1_000 + number,
         **more,
@@ -85,7 +94,9 @@ def match_of(tickets: list[Ticket], match_id: str = "m") -> Match:
         labels={"club": "a"},
         formed_ms=5_000,
         seats=tuple(
-            MatchSeat(ticket_id=one.ticket_id, player_id=one.player_id, profile=one.profile)
+            MatchSeat(
+                ticket_id=one.ticket_id, player_id=one.player_id, profile=one.members[0].profile
+            )
             for one in tickets
         ),
     )
@@ -116,7 +127,14 @@ async def states(store: Store, *ids: str) -> list[str]:
 
 async def test_a_ticket_is_stored_as_it_was_given(store: Store) -> None:
     given = new(
-        1, client_version=7, profile=b"\x00\xff", labels={"club": "阿"}, standby=True, is_bot=True
+        1,
+        client_version=7,
+        members=(Member(player_id="p1", profile=b"\x00\xff"), Member(player_id="阿")),
+        labels={"club": "阿"},
+        traits=frozenset({"x", "y"}),
+        rating=-7.5,
+        standby=True,
+        is_bot=True,
     )
     joined = await store.join(given)
     assert not joined.replayed
@@ -152,7 +170,9 @@ async def test_the_same_request_id_with_other_contents_is_refused(store: Store) 
     for other in (
         {"pool_id": "other"},
         {"client_version": 3},
-        {"profile": b"x"},
+        {"members": (Member(player_id="p1", profile=b"x"),)},
+        {"members": (Member(player_id="p1"), Member(player_id="p2"))},
+        {"traits": frozenset({"x"})},
         {"labels": {"a": "b"}},
         {"standby": True},
     ):
@@ -160,7 +180,7 @@ async def test_the_same_request_id_with_other_contents_is_refused(store: Store) 
             await store.join(new(1, **other))
         with pytest.raises(RequestReused):
             await store.replay(new(1, **other))
-    assert len(await store.live_tickets()) == 1
+    assert len((await store.live_tickets()).tickets) == 1
 
 
 async def test_request_ids_of_two_players_do_not_meet(store: Store) -> None:
@@ -207,7 +227,7 @@ async def test_one_refused_call_takes_nothing_from_those_beside_it(store: Store)
     )
     assert isinstance(results[1], UnknownTicket)
     assert isinstance(results[2], LiveTicket)
-    assert [one.player_id for one in await store.live_tickets()] == ["p0", "p1", "p2"]
+    assert [one.player_id for one in (await store.live_tickets()).tickets] == ["p0", "p1", "p2"]
 
 
 async def test_a_caller_that_goes_away_does_not_undo_what_it_began(store: Store) -> None:
@@ -241,7 +261,7 @@ async def test_what_is_not_there_is_said_to_be_unknown(store: Store) -> None:
 async def test_a_match_goes_from_the_queue_to_the_table(store: Store) -> None:
     match = match_of(await four(store))
     tickets = await store.form(match)
-    assert [(one.state, one.match_id, one.seat) for one in tickets] == [
+    assert [(one.state, one.match_id, one.members[0].seat) for one in tickets] == [
         (TicketState.MATCHED, "m", seat) for seat in range(4)
     ]
     assert await store.match("m") == match
@@ -250,11 +270,11 @@ async def test_a_match_goes_from_the_queue_to_the_table(store: Store) -> None:
     assert [seat.hold_ids for seat in held.seats] == [("h0",), ("h1",), ("h2",), ("h3",)]
     assert held.terms == TERMS
     assert held.labels == {"club": "a"}
-    assert (await store.ticket("t2-r")).hold_ids == ("h2",)
+    assert (await store.ticket("t2-r")).members[0].hold_ids == ("h2",)
     assert (await store.ask("m")).state is MatchState.ASKED
     assert [one.match_id for one in await store.unfinished_matches()] == ["m"]
     tickets = await store.seated("m", "table", "host:1")
-    assert [(one.state, one.table_id, one.endpoint, one.seat) for one in tickets] == [
+    assert [(one.state, one.table_id, one.endpoint, one.members[0].seat) for one in tickets] == [
         (TicketState.ASSIGNED, "table", "host:1", seat) for seat in range(4)
     ]
     assert await store.unfinished_matches() == []
@@ -369,7 +389,7 @@ async def test_tickets_go_back_with_their_age_and_nothing_of_the_match(store: St
     for ticket_id, ticket in tickets.items():
         assert ticket.state is TicketState.WAITING
         assert ticket.age_key == before[ticket_id].age_key
-        assert (ticket.match_id, ticket.seat, ticket.hold_ids) == (None, None, ())
+        assert (ticket.match_id, ticket.members) == (None, before[ticket_id].members)
         assert ticket.version > before[ticket_id].version
     assert await store.unfinished_matches() == []
 
@@ -397,7 +417,12 @@ async def test_live_tickets_come_oldest_first(store: Store) -> None:
     for number in (3, 1, 2):
         await store.join(new(number, queued_ms=10 * number))
     await store.join(new(4, queued_ms=20))
-    assert [one.player_id for one in await store.live_tickets()] == ["p1", "p2", "p4", "p3"]
+    assert [one.player_id for one in (await store.live_tickets()).tickets] == [
+        "p1",
+        "p2",
+        "p4",
+        "p3",
+    ]
 
 
 async def test_forgetting_spares_what_is_live_or_young(store: Store) -> None:
@@ -437,25 +462,27 @@ async def test_a_restart_after_any_step_finds_everything_as_it_was(
     store = await reopen()
     assert await store.live_tickets() == tickets
     assert await store.unfinished_matches() == matches
-    assert len(tickets) == 4
+    assert len(tickets.tickets) == 4
 
 
 async def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "matchmaking.db"
-    await (await SqliteStore.open(path)).close()
+    await (await open_sqlite(path)).close()
     db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 99")
+    db.execute("UPDATE alembic_version SET version_num = '9999'")
+    db.commit()
     db.close()
-    with pytest.raises(StoreError, match="schema 99"):
-        await SqliteStore.open(path)
+    with pytest.raises(BadDatabase, match="revision 9999"):
+        await open_sqlite(path)
 
 
-@pytest.fixture(params=["sqlite"])
-async def quick_store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    """A store that forgets all at its end, for tests of very many steps."""
-    store = await SqliteStore.open(":memory:")
-    yield store
-    await store.close()
+@pytest.fixture
+async def quick_store() -> AsyncIterator[Store]:
+    """A store in memory where there is such a place, for tests of very many steps."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        store = await open_sqlite(f"{folder}/matchmaking.db")
+        yield store
+        await store.close()
 
 
 async def test_cancel_against_commit_ten_thousand_times_has_one_outcome(

@@ -81,6 +81,8 @@ def test_the_promised_commands_are_there() -> None:
         "ledger verify",
         "wallet conformance",
         "simulate",
+        "record",
+        "replay",
         "verify",
     } == set(commands())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -599,6 +600,17 @@ async def test_one_bad_item_is_refused_alone(open_store: OpenStore, tmp_path: Pa
         assert len(commits) <= 2
         assert [n for n, answer in enumerate(answers) if not isinstance(answer, Done)] == [25]
         assert await all_have(store) == [(1_049, 0), (902, 0), (1_049, 0), (1_000, 0)]
+
+
+async def test_a_fault_of_ours_in_one_item_is_not_the_others(store: Store) -> None:
+    amount: Any = "many"  # what no decision is made for
+    answers = await together(
+        *(store.deposit(deposit(f"a{n}", "amy", 1)) for n in range(3)),
+        store.deposit(deposit("b", "amy", amount)),
+        *(store.deposit(deposit(f"c{n}", "amy", 1)) for n in range(3)),
+    )
+    assert [n for n, answer in enumerate(answers) if not isinstance(answer, Done)] == [3]
+    assert await has(store, "amy") == (6, 0)
 
 
 async def test_players_who_pay_each_other_at_once_do_not_block(store: Store) -> None:

@@ -11,6 +11,7 @@ import pytest
 from msgspec import structs
 
 from fangcheng_wallet.errors import (
+    BalanceOutOfRange,
     DuplicateFee,
     HoldNotOpen,
     HoldTaken,
@@ -24,6 +25,7 @@ from fangcheng_wallet.errors import (
 )
 from fangcheng_wallet.keeper import tend
 from fangcheng_wallet.ledger import (
+    LARGEST,
     ExpireHold,
     ExtendHolds,
     Fee,
@@ -233,6 +235,21 @@ async def test_a_hold_is_topped_up(timed: Store) -> None:
     await release(timed, hold.hold_id)
     await refused(timed.top_up_hold(TopUpHold("late", hold.hold_id, 1)), HoldNotOpen)
     assert await has(timed, "amy") == (1_000, 0)
+
+
+async def test_all_that_is_ever_set_aside_in_a_hold_is_within_the_range_of_amounts(
+    timed: Store,
+) -> None:
+    wanted = (HoldRequest("amy", "points", "book", LARGEST),)
+    (hold,) = (await timed.place_holds(PlaceHolds("h", wanted))).answer
+    await timed.settle(settle("t/1", points(0, 1, LARGEST), holds={"amy": [hold.hold_id]}))
+    await timed.settle(settle("t/2", points(1, 0, LARGEST)))
+    # Nothing is left in it, and there is no floor; but what it tells would be no amount.
+    command = TopUpHold("more", hold.hold_id, 1)
+    assert await refused(timed.top_up_hold(command), BalanceOutOfRange) == (
+        "BALANCE_OUT_OF_RANGE",
+        "amount",
+    )
 
 
 async def test_holds_that_are_asked_for_come_in_order(timed: Store) -> None:

@@ -33,6 +33,7 @@ from fangcheng_wallet.ledger import (
 from fangcheng_wallet.store import Store
 from tests.wallet.ledgers import (
     PLAYERS,
+    SILVER,
     OpenStore,
     all_have,
     deposit,
@@ -152,6 +153,24 @@ async def test_what_was_not_settled_is_not_reversed(store: Store) -> None:
     repeat = await store.settle(settle("t/1"))
     assert (repeat.replayed, repeat.answer.reversal) == (True, None)
     assert isinstance((await store.settlement("t/1")).reversal, Reversal)
+
+
+async def test_a_currency_that_is_no_more_is_not_reversed(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    async with open_store(tmp_path) as store:
+        await open_four(store)
+        await store.settle(settle("t/1", points(1, 0, 7)))
+    async with open_store(tmp_path, [SILVER]) as store:
+        refusal, answer = await together(
+            store.reverse(Reverse("t/1", "cut off")), store.deposit(deposit("d", "amy", 1))
+        )
+        assert isinstance(refusal, UnknownCurrency)
+        assert refusal.field == "key"
+        assert isinstance(answer, Done)
+    async with open_store(tmp_path) as store:
+        await store.reverse(Reverse("t/1", "cut off"))
+        assert await has(store, "amy", "points") == (0, 0)
 
 
 # What was.

@@ -28,7 +28,7 @@ from fangcheng.wallet.v1 import (
 from fangcheng_client import explain
 
 from . import convert
-from .core import Match, Problem, Stake
+from .core import Match, Problem, Rating, Terms
 
 # The partner has looked at the key and the request before it answers one of these. A repeat that
 # is refused for its token, say, tells nothing about the call before it.
@@ -77,11 +77,12 @@ class Wallet:
         self._accounts = wallet_pb2_grpc.WalletServiceStub(channel)
         self._settlement = settlement_pb2_grpc.SettlementServiceStub(channel)
 
-    async def check(self, player_id: str, stakes: Sequence[Stake]) -> None:
-        """Raises Refused where the player could not bring the buy-ins now, or is frozen.
+    async def check(self, player_id: str, terms: Terms, rating: Rating | None) -> float:
+        """The player's rating, 0 where there is none.
 
-        A wallet that shows no balances (a studio's own may serve the settlement alone) passes: the
-        holds will tell. Raises AioRpcError where it does not answer.
+        Raises Refused where he could not bring what the terms ask for now, or is frozen. A wallet
+        that shows no balances (a studio's own may serve the settlement alone) passes: the holds
+        will tell. Raises AioRpcError where it does not answer.
         """
         try:
             answer = await self._accounts.GetBalances(
@@ -90,7 +91,7 @@ class Wallet:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 # The whole of WalletService is missing: holds will tell.
-                return
+                return 0.0
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 problem = Problem("UNKNOWN_WALLET", "The player has no wallet.")
                 raise Refused(problem) from error
@@ -98,17 +99,20 @@ class Wallet:
         if answer.player.frozen:
             raise Refused(Problem("PLAYER_FROZEN", "The player may stake nothing now."))
         available = {(one.currency, one.book): one.available for one in answer.balances}
-        for stake in stakes:
-            # Nothing to hold: then a balance below 0 is no hindrance either.
+        for stake in terms.stakes:
+            # Nothing to bring: then a balance below 0 is no hindrance either.
+            needed = max(stake.buy_in, stake.entry_minimum)
             has = available.get((stake.currency, stake.book), 0)
-            if stake.buy_in and has < stake.buy_in:
+            if needed and has < needed:
                 raise Refused(
                     Problem(
                         "INSUFFICIENT_BALANCE",
-                        f"The pool takes a buy-in of {stake.buy_in} {stake.currency}; "
-                        f"{has} are available.",
+                        f"The pool asks for {needed} {stake.currency}; {has} are available.",
                     )
                 )
+        if rating is None:
+            return 0.0
+        return float(available.get((rating.currency, rating.book), 0))
 
     async def place_holds(self, match: Match) -> list[list[str]]:
         """Holds the buy-ins of a match: the ids, a list for each seat."""

@@ -12,8 +12,12 @@ from fangcheng_kit import Settings
 class MatchmakingSettings(Settings):
     """See `fangcheng_kit.settings.Settings` for what all services have."""
 
-    database: Path = Field(
-        Path("matchmaking.db"), description="SQLite file of tickets and matches; made if missing."
+    database: str = Field(
+        "matchmaking.db",
+        min_length=1,
+        repr=False,  # it may hold a password
+        description="SQLite file of tickets and matches, made if missing; or, for several "
+        "replicas, a PostgreSQL database, `postgresql://user:password@host/name`.",
     )
     table: str = Field(
         "127.0.0.1:7101", min_length=1, description="Where the table service listens."
@@ -30,7 +34,9 @@ class MatchmakingSettings(Settings):
         "plays the pools' rule sets.",
     )
     pools: Path | None = Field(
-        None, description="YAML file of the pools; without it those that come with the service."
+        None,
+        description="YAML file of the pools, read anew at SIGHUP; without it those that come with "
+        "the service.",
     )
     table_check_seconds: float = Field(
         3.0, gt=0, le=600, description="How often assigned tables are asked whether they closed."

@@ -9,9 +9,9 @@ every race, in the order in which the calls arrive.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from fangcheng_kit.errors import Unavailable
 
@@ -32,10 +32,11 @@ class StoreUnavailable(StoreError, Unavailable):
 
 
 class LiveTicket(StoreError):
-    """The player has a live ticket already."""
+    """A player has a live ticket already."""
 
-    def __init__(self, ticket: Ticket) -> None:
-        super().__init__(f"{ticket.player_id} has the live ticket {ticket.ticket_id}")
+    def __init__(self, player_id: str, ticket: Ticket) -> None:
+        super().__init__(f"{player_id} has the live ticket {ticket.ticket_id}")
+        self.player_id = player_id
         self.ticket = ticket
 
 
@@ -80,15 +81,52 @@ class Joined:
     """It is the answer to an earlier request with the same id."""
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Tickets that have changed."""
+
+    tickets: Sequence[Ticket]
+    """As they stand, in the order of their changes."""
+    head: int
+    """The newest change; ask for those after it the next time."""
+
+
+Origin = Literal["player", "operator"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """Two players who are not seated together."""
+
+    player_id: str
+    other_id: str
+    origin: Origin
+    """`player`: the first avoids the other. `operator`: the pair is barred, whoever is first."""
+    reason: str = ""
+    case_id: str = ""
+    time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """A pool in which nothing is matched."""
+
+    closed: bool
+    """Nobody may queue either."""
+    reason: str
+    time_ms: int
+
+
 class Store(Protocol):
-    """Tickets and matches."""
+    """Tickets, matches, and what the replicas of the service share besides."""
 
     async def join(self, new: NewTicket) -> Joined:
         """Queues a ticket, WAITING.
 
         The same player's same request id answers with the first ticket as it stands now, whatever
         became of it. Raises RequestReused where that request asked for something else, LiveTicket
-        where the player has a live ticket from another request.
+        where a member has a live ticket from another request. Fills in whom the members avoid,
+        from whom they are barred, and whom they met at their last tables.
         """
 
     async def replay(self, new: NewTicket) -> Ticket | None:
@@ -103,14 +141,20 @@ class Store(Protocol):
     async def live_ticket(self, player_id: str) -> Ticket | None:
         """The player's live ticket."""
 
-    async def live_tickets(self) -> list[Ticket]:
+    async def live_tickets(self) -> Changes:
         """All live tickets, the oldest first."""
+
+    async def changes(self, after: int) -> Changes:
+        """The tickets that have changed after a change, whichever process changed them."""
 
     async def match(self, match_id: str) -> Match:
         """The match as it stands, its holds filled in; raises UnknownMatch."""
 
     async def unfinished_matches(self) -> list[Match]:
         """All matches that are neither SEATED nor RETURNED, the oldest first."""
+
+    async def move(self, ticket_id: str, revision: int) -> Ticket:
+        """A WAITING ticket goes to another revision of its pool; any other is left as it is."""
 
     async def leave(self, ticket_id: str) -> Ticket:
         """The player wants out; raises UnknownTicket.
@@ -139,7 +183,10 @@ class Store(Protocol):
         """
 
     async def seated(self, match_id: str, table_id: str, endpoint: str) -> list[Ticket]:
-        """ASKED becomes SEATED; the tickets become ASSIGNED, leaving or not. Raises WrongStep."""
+        """ASKED becomes SEATED; the tickets become ASSIGNED, leaving or not. Raises WrongStep.
+
+        The players have met from then on.
+        """
 
     async def give_up(self, match_id: str, failed: Mapping[str, Problem]) -> Match:
         """FORMED, HELD or ASKED becomes RETURNING. `failed` are the tickets at fault, by id.
@@ -155,7 +202,7 @@ class Store(Protocol):
         """
 
     async def at_table(self, table_id: str) -> list[Ticket]:
-        """The table's ASSIGNED tickets, by seat."""
+        """The table's ASSIGNED tickets, the oldest first."""
 
     async def table_closed(self, table_id: str) -> list[Ticket]:
         """The table's ASSIGNED tickets become ENDED; returns them."""
@@ -163,8 +210,35 @@ class Store(Protocol):
     async def forget(self, before_ms: int) -> int:
         """Deletes tickets that are not live and were queued before; returns how many.
 
-        With a finished match goes its record, once none of its tickets is left.
+        With a finished match goes its record, once none of its tickets is left; and who met before.
         """
+
+    async def keep_apart(self, pair: Apart) -> list[Ticket]:
+        """Two players are not seated together from now on; returns waiting tickets that it changed.
+
+        Repeating it changes nothing.
+        """
+
+    async def bring_together(self, pair: Apart) -> list[Ticket]:
+        """Takes back what `keep_apart` did with the same players and origin."""
+
+    async def apart(self, player_id: str) -> list[Apart]:
+        """Whom a player avoids, and with whom an operator has barred him, by the other's id."""
+
+    async def lease(self, owner: str, pool_ids: Collection[str], lease_ms: int) -> frozenset[str]:
+        """Takes the pools that nobody has, renews those that the owner has; returns all it has.
+
+        A pool is one owner's at a time, until the lease ends by the clock of the database.
+        """
+
+    async def give_up_leases(self, owner: str) -> None:
+        """The owner's pools are anybody's."""
+
+    async def pause(self, pool_id: str, pause: Pause | None) -> None:
+        """Pauses a pool, or (None) ends its pause."""
+
+    async def pauses(self) -> dict[str, Pause]:
+        """The pauses by pool."""
 
     async def close(self) -> None:
         """Waits for what was begun and closes the storage."""

@@ -337,12 +337,18 @@ class Waiter:
 
     def spoke(self) -> None:
         """A message was sent."""
-        self._silent_until = asyncio.get_running_loop().time() + self._silence_seconds
+        self._spoken = asyncio.get_running_loop().time()
+
+    async def since_spoken(self, seconds: float) -> None:
+        """Wait until the last message is so long ago; not at all where it is."""
+        rest = self._spoken + seconds - asyncio.get_running_loop().time()
+        if rest > 0:
+            await asyncio.sleep(rest)
 
     @property
     def is_due(self) -> bool:
         """The stream has been silent for long."""
-        return asyncio.get_running_loop().time() >= self._silent_until
+        return asyncio.get_running_loop().time() >= self._spoken + self._silence_seconds
 
     def wake(self) -> None:
         """There is something to do."""
@@ -351,7 +357,7 @@ class Waiter:
     async def wait(self) -> bool:
         """Wait for news, until the silence is over; whether there are any."""
         try:
-            async with asyncio.timeout_at(self._silent_until):
+            async with asyncio.timeout_at(self._spoken + self._silence_seconds):
                 await self._news.wait()
         except TimeoutError:
             return False

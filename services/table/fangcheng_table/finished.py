@@ -16,6 +16,10 @@ def ending_of(event: play.HandEnded) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event.end).__name__).lower()
 
 
+FOLLOWED = (TableCreated, PlayerSeated, HandOpened, play.HandEnded, HandSettled)
+"""The events that `FinishedHands` heeds."""
+
+
 class FinishedHands:
     """Follows a journal and tells the hands that it finishes.
 

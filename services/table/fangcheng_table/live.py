@@ -36,13 +36,13 @@ from .errors import (
 from .evaluator import Evaluator
 from .events import Event, HoldsReleased, OperatorActed, PlayerSeated, SeatVacated, TableClosed
 from .feed import Feed, Reader
-from .finished import FinishedHands
+from .finished import FOLLOWED, FinishedHands
 from .ids import read_table_id
 from .metrics import TableMetrics
 from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
-from .store import Journal, JournalError, OperatorAction, Record, Superseded
+from .store import HandEntry, Journal, JournalError, OperatorAction, Record, Superseded
 from .talk import Talk
 from .views import SPECTATORS
 
@@ -330,8 +330,10 @@ class LiveTable:
             for place, event in enumerate(told, 1)
         ]
         closed = any(isinstance(event, TableClosed) for event in told)
-        following = copy(self._hands)
-        hands = [hand for record in records if (hand := following.see(record)) is not None]
+        hands: list[HandEntry] = []
+        if any(isinstance(event, FOLLOWED) for event in told):
+            following = copy(self._hands)
+            hands = [hand for record in records if (hand := following.see(record)) is not None]
         await self._around.journal.append(
             self.table_id,
             records,
@@ -388,12 +390,15 @@ class LiveTable:
 
     async def _wait(self) -> None:
         deadline = self._table.next_deadline()
-        seconds = None if deadline is None else max(0.0, (deadline - _now_ms()) / 1_000)
+        if deadline is None:
+            await self._work.wait()
+            return
+        seconds = max(0.0, (deadline - _now_ms()) / 1_000)
+        due = asyncio.get_running_loop().call_later(seconds, self._work.set)
         try:
-            async with asyncio.timeout(seconds):
-                await self._work.wait()
-        except TimeoutError:
-            pass
+            await self._work.wait()
+        finally:
+            due.cancel()
 
     def _failed(self, inputs: Sequence[_Input], error: Exception) -> None:
         if isinstance(error, JournalError):

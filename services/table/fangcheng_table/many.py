@@ -22,6 +22,13 @@ MOST_EVENTS = 256
 MOST_ACTS = 256
 """Acts of one stream under way at the same time at most; further ones wait in the stream."""
 
+GATHER_SECONDS = 0.01
+"""Between two messages of a stream: what happens meanwhile at all its tables goes into the next.
+
+A message costs about as much as ten events in it. A stream that has been silent for longer sends
+at once.
+"""
+
 MOST_UNSENT = 256
 """Answers of one stream that wait to be sent; where there are so many, no more is read from it."""
 
@@ -45,6 +52,7 @@ class ManySeats:
         self._seats: dict[Place, tuple[LiveTable, Reader]] = {}
         self._news: dict[Place, None] = {}
         self._out: deque[wire.AttendManyResponse] = deque()
+        self._accepted: list[wire.SeatActed] = []
         self._room = asyncio.Event()
         self._waiter = waiter
         self._acts: set[asyncio.Task[None]] = set()
@@ -62,10 +70,13 @@ class ManySeats:
                     yield self._out.popleft()
                     self._waiter.spoke()
                     self._room.set()
+                accepted, self._accepted = self._accepted, []
                 events = self._take()
-                if events:
-                    yield wire.AttendManyResponse(events=wire.SeatEvents(events=events))
+                if events or accepted:
+                    told = wire.SeatEvents(events=events, acted=accepted)
+                    yield wire.AttendManyResponse(events=told)
                     self._waiter.spoke()
+                    self._room.set()
                     continue
                 if self._out:
                     continue
@@ -76,6 +87,8 @@ class ManySeats:
                 if not await self._waiter.wait():
                     yield wire.AttendManyResponse(heartbeat=self._heartbeat())
                     self._waiter.spoke()
+                else:
+                    await self._waiter.since_spoken(GATHER_SECONDS)
         finally:
             listening.cancel()
             for task in self._acts:
@@ -136,7 +149,7 @@ class ManySeats:
 
     async def _listen(self, requests: AsyncIterator[wire.AttendManyRequest]) -> None:
         async for request in requests:
-            while len(self._out) >= MOST_UNSENT:
+            while len(self._out) + len(self._accepted) >= MOST_UNSENT:
                 self._room.clear()
                 await self._room.wait()
             match request.WhichOneof("message"):
@@ -183,7 +196,8 @@ class ManySeats:
             self._problem(place, error, decision_id)
             return
         acted = wire.SeatActed(player_id=place[0], table_id=place[1], decision_id=decision_id)
-        self._say(wire.AttendManyResponse(acted=acted))
+        self._accepted.append(acted)
+        self._waiter.wake()
 
     def _acted(self, task: asyncio.Task[None]) -> None:
         self._acts.discard(task)

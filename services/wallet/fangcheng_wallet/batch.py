@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fangcheng_kit.errors import ServiceError
 from fangcheng_wallet import core
 from fangcheng_wallet.canonical import differences, dumps, loads
 from fangcheng_wallet.desk import Desk, bounds
@@ -184,7 +183,8 @@ def decide_all(
     for command in commands:
         try:
             done, step = _decide(command, ledger, head, terms, time_us)
-        except ServiceError as error:
+        except Exception as error:
+            # Not only a refusal: a fault of ours in one command is not the others' either.
             batch.append(error)
             continue
         batch.append(done)

@@ -98,6 +98,11 @@ class Desk:
         if not 1 <= amount <= known.most:
             raise InvalidAmount(amount, known.most, f"{where}amount")
 
+    def check_currency(self, currency: str, where: str) -> None:
+        """Refuse a currency that this wallet does not have, or has no more."""
+        if currency not in self._currencies:
+            raise UnknownCurrency(currency, where)
+
     def check_wallet(self, player_id: str, where: str) -> Player:
         """Refuse a player without a wallet."""
         player = self.view.player(player_id)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from fangcheng_wallet.desk import Desk
 from fangcheng_wallet.errors import (
+    BalanceOutOfRange,
     DuplicateHold,
     HoldNotOpen,
     HoldTaken,
@@ -17,6 +18,7 @@ from fangcheng_wallet.errors import (
     UnknownHold,
 )
 from fangcheng_wallet.ledger import (
+    LARGEST,
     MOST_PLAYERS,
     Decision,
     ExpireHold,
@@ -100,6 +102,9 @@ def top_up_hold(desk: Desk, command: TopUpHold) -> Decision[Hold]:
         raise PlayerFrozen([hold.player_id], "hold_id")
     if desk.has_floor(hold.currency) and desk.spendable(hold.home) < command.amount:
         raise InsufficientBalance([hold.player_id], "amount")
+    if hold.amount + command.amount > LARGEST:
+        # What was paid out of it counts: the hold tells all that was ever set aside in it.
+        raise BalanceOutOfRange(str(hold.account), 0, LARGEST, "amount")
     _set_aside(desk, hold, command.amount, "top_up", "amount")
     fuller = replace(
         hold, amount=hold.amount + command.amount, remaining=hold.remaining + command.amount

@@ -302,6 +302,7 @@ def reverse(desk: Desk, command: Reverse) -> Decision[Reversal]:
     for (number, unit), gain in sorted(
         gains(settlement).items(), key=lambda one: (one[0][1], one[0][0] is None, one[0][0] or 0)
     ):
+        desk.check_currency(unit[0], "key")
         if number is None:
             desk.post(_house(unit), -gain, *caused, where="key")
             continue

@@ -220,7 +220,8 @@ class SettlementServiceServicer(object):
 
         The same key with the same reason and case answers the first answer with `replayed`; with others it
         is refused with ALREADY_EXISTS (SETTLEMENT_REVERSED), the differing fields in the metadata
-        `differs`. NOT_FOUND (UNKNOWN_SETTLEMENT), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
+        `differs`. NOT_FOUND (UNKNOWN_SETTLEMENT; UNKNOWN_CURRENCY: the wallet is not configured with it any
+        more), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

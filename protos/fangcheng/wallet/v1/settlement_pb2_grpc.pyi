@@ -128,7 +128,8 @@ class SettlementServiceStub:
 
     The same key with the same reason and case answers the first answer with `replayed`; with others it
     is refused with ALREADY_EXISTS (SETTLEMENT_REVERSED), the differing fields in the metadata
-    `differs`. NOT_FOUND (UNKNOWN_SETTLEMENT), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
+    `differs`. NOT_FOUND (UNKNOWN_SETTLEMENT; UNKNOWN_CURRENCY: the wallet is not configured with it any
+    more), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
     """
 
 @_typing.type_check_only
@@ -223,7 +224,8 @@ class SettlementServiceAsyncStub(SettlementServiceStub):
 
     The same key with the same reason and case answers the first answer with `replayed`; with others it
     is refused with ALREADY_EXISTS (SETTLEMENT_REVERSED), the differing fields in the metadata
-    `differs`. NOT_FOUND (UNKNOWN_SETTLEMENT), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
+    `differs`. NOT_FOUND (UNKNOWN_SETTLEMENT; UNKNOWN_CURRENCY: the wallet is not configured with it any
+    more), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
     """
 
 class SettlementServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -375,7 +377,8 @@ class SettlementServiceServicer(metaclass=_abc_1.ABCMeta):
 
         The same key with the same reason and case answers the first answer with `replayed`; with others it
         is refused with ALREADY_EXISTS (SETTLEMENT_REVERSED), the differing fields in the metadata
-        `differs`. NOT_FOUND (UNKNOWN_SETTLEMENT), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
+        `differs`. NOT_FOUND (UNKNOWN_SETTLEMENT; UNKNOWN_CURRENCY: the wallet is not configured with it any
+        more), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
         """
 
 def add_SettlementServiceServicer_to_server(servicer: SettlementServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

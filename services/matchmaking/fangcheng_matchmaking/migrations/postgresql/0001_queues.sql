@@ -1,0 +1,77 @@
+-- Whoever writes locks this row first: transactions happen one after the other, in every process.
+CREATE TABLE heads (
+    id BIGINT PRIMARY KEY CHECK (id = 1),
+    change BIGINT NOT NULL,
+    number BIGINT NOT NULL
+);
+INSERT INTO heads VALUES (1, 0, 0);
+
+-- `record` is the ticket as JSON; the other columns are what is looked for.
+CREATE TABLE tickets (
+    number BIGINT PRIMARY KEY,
+    ticket_id TEXT NOT NULL UNIQUE,
+    player_id TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    pool_id TEXT NOT NULL,
+    queued_ms BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    match_id TEXT,
+    table_id TEXT,
+    change BIGINT NOT NULL,
+    record TEXT NOT NULL,
+    UNIQUE (player_id, request_id)
+);
+CREATE INDEX live_tickets ON tickets (queued_ms)
+    WHERE state IN ('waiting', 'matched', 'assigned');
+CREATE INDEX past_tickets ON tickets (queued_ms)
+    WHERE state NOT IN ('waiting', 'matched', 'assigned');
+CREATE INDEX tickets_of_table ON tickets (table_id) WHERE state = 'assigned';
+CREATE INDEX tickets_of_match ON tickets (match_id) WHERE match_id IS NOT NULL;
+CREATE INDEX changed_tickets ON tickets (change);
+
+-- One live ticket a player, of whatever party.
+CREATE TABLE queued_players (
+    player_id TEXT PRIMARY KEY,
+    number BIGINT NOT NULL
+);
+
+CREATE TABLE matches (
+    match_id TEXT PRIMARY KEY,
+    pool_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    formed_ms BIGINT NOT NULL,
+    record TEXT NOT NULL
+);
+CREATE INDEX unfinished_matches ON matches (formed_ms)
+    WHERE state NOT IN ('seated', 'returned');
+
+-- The players whom a player met at the last table, as JSON.
+CREATE TABLE met (
+    player_id TEXT PRIMARY KEY,
+    player_ids TEXT NOT NULL,
+    time_ms BIGINT NOT NULL
+);
+
+-- Who is not seated with whom; `origin` is 'player', who avoids, or 'operator', who bars a pair.
+CREATE TABLE apart (
+    player_id TEXT NOT NULL,
+    other_id TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    case_id TEXT NOT NULL,
+    time_ms BIGINT NOT NULL,
+    PRIMARY KEY (player_id, other_id, origin)
+);
+
+CREATE TABLE leases (
+    pool_id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    until_ms BIGINT NOT NULL
+);
+
+CREATE TABLE pauses (
+    pool_id TEXT PRIMARY KEY,
+    closed BIGINT NOT NULL,
+    reason TEXT NOT NULL,
+    time_ms BIGINT NOT NULL
+);

@@ -1,0 +1,223 @@
+"""Tickets and matches as rows, read and written within a transaction of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import msgspec
+
+from .core import LIVE, Match, MatchState, Member, NewTicket, Ticket, TicketState
+from .store import Apart, RequestReused, UnknownMatch, UnknownTicket, WrongStep
+
+LIVE_STATES = "('waiting', 'matched', 'assigned')"
+
+
+class Db(Protocol):
+    """A connection, used by one thread. A failure of the database raises StoreUnavailable."""
+
+    def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """Executes a statement, its parameters marked `?`; the rows that it returns."""
+
+    def begin(self, *, writes: bool) -> None:
+        """Begins a transaction. One that writes keeps all others from writing."""
+
+    def commit(self) -> None:
+        """When it returns, everything is on disk."""
+
+    def rollback(self) -> None:
+        """Undoes the transaction, if there is one; never fails."""
+
+    def now_ms(self) -> int:
+        """The clock of the database, the same for all processes; milliseconds since 1970."""
+
+    def close(self) -> None:
+        """Closes the connection."""
+
+
+def count_up(db: Db, name: str) -> int:
+    """The next number of a kind, `change` or `number`."""
+    ((value,),) = db.rows(f"UPDATE heads SET {name} = {name} + 1 RETURNING {name}")  # noqa: S608 - a constant
+    return int(value)
+
+
+def newest_change(db: Db) -> int:
+    """The number of the last change."""
+    ((value,),) = db.rows("SELECT change FROM heads")
+    return int(value)
+
+
+def read_ticket(db: Db, ticket_id: str) -> Ticket:
+    """The ticket; raises UnknownTicket."""
+    found = read_tickets(db, "ticket_id = ?", ticket_id)
+    if not found:
+        raise UnknownTicket(ticket_id)
+    return found[0]
+
+
+def read_replayed(db: Db, new: NewTicket) -> Ticket | None:
+    """The ticket of the same request, if it was made before; raises RequestReused."""
+    found = read_tickets(db, "player_id = ? AND request_id = ?", new.player_id, new.request_id)
+    if not found:
+        return None
+    if not found[0].asks_the_same(new):
+        raise RequestReused(found[0])
+    return found[0]
+
+
+def read_live(db: Db, player_id: str) -> Ticket | None:
+    """The player's live ticket."""
+    found = read_tickets(
+        db, "number = (SELECT number FROM queued_players WHERE player_id = ?)", player_id
+    )
+    return found[0] if found else None
+
+
+def read_at_table(db: Db, table_id: str) -> list[Ticket]:
+    """The table's assigned tickets, the oldest first."""
+    return read_tickets(db, "table_id = ? AND state = 'assigned' ORDER BY number", table_id)
+
+
+def read_tickets(db: Db, where: str, *values: object) -> list[Ticket]:
+    """The tickets that a condition selects."""
+    rows = db.rows(f"SELECT record FROM tickets WHERE {where}", *values)  # noqa: S608 - written here
+    return [decoded(record) for (record,) in rows]
+
+
+def decoded(record: str) -> Ticket:
+    """The ticket of a record."""
+    return msgspec.json.decode(record, type=Ticket)
+
+
+def save_ticket(db: Db, ticket: Ticket) -> Ticket:
+    """Stores a ticket that has changed; as it is now, one version newer."""
+    newer = replace(ticket, version=ticket.version + 1)
+    db.rows(
+        "UPDATE tickets SET state = ?, match_id = ?, table_id = ?, change = ?, record = ?"
+        " WHERE number = ?",
+        newer.state.value,
+        newer.match_id,
+        newer.table_id,
+        count_up(db, "change"),
+        encoded(newer),
+        newer.number,
+    )
+    if newer.state not in LIVE:
+        db.rows("DELETE FROM queued_players WHERE number = ?", newer.number)
+    return newer
+
+
+def seated_members(ticket: Ticket, match: Match) -> tuple[Member, ...]:
+    """The members of a ticket with their seats and holds in a match."""
+    seats = {seat.player_id: (number, seat.hold_ids) for number, seat in enumerate(match.seats)}
+    return tuple(
+        replace(member, seat=seats[member.player_id][0], hold_ids=seats[member.player_id][1])
+        for member in ticket.members
+    )
+
+
+def out_of(match: Match, ticket: Ticket) -> Ticket:
+    """A ticket as it is when its match has fallen through."""
+    problem = match.failed.get(ticket.ticket_id)
+    if problem is not None:
+        state = TicketState.FAILED
+    else:
+        state = TicketState.LEFT if ticket.leaving else TicketState.WAITING
+    return replace(
+        ticket,
+        state=state,
+        problem=problem,
+        leaving=False,
+        match_id=None,
+        members=tuple(replace(one, seat=None, hold_ids=()) for one in ticket.members),
+    )
+
+
+def read_match(db: Db, match_id: str) -> Match:
+    """The match; raises UnknownMatch."""
+    rows = db.rows("SELECT record FROM matches WHERE match_id = ?", match_id)
+    if not rows:
+        raise UnknownMatch(match_id)
+    return msgspec.json.decode(rows[0][0], type=Match)
+
+
+def save_match(db: Db, match: Match) -> Match:
+    """Stores a match, new or changed."""
+    db.rows(
+        "INSERT INTO matches (match_id, pool_id, state, formed_ms, record) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (match_id) DO UPDATE SET state = excluded.state, record = excluded.record",
+        match.match_id,
+        match.pool_id,
+        match.state.value,
+        match.formed_ms,
+        encoded(match),
+    )
+    return match
+
+
+def expect(match: Match, *states: MatchState) -> None:
+    """Raises WrongStep unless the match is in one of these states."""
+    if match.state not in states:
+        raise WrongStep(f"match {match.match_id} is {match.state}")
+
+
+def note_met(db: Db, match: Match) -> None:
+    """The players of a match have met; bots are met by nobody."""
+    now_ms = db.now_ms()
+    bots = {seat.player_id for seat in match.seats if seat.is_bot}
+    players = [seat.player_id for seat in match.seats]
+    for player_id in players:
+        others = sorted(set(players) - {player_id} - bots)
+        if player_id not in bots:
+            db.rows(
+                "INSERT INTO met VALUES (?, ?, ?) ON CONFLICT (player_id) DO UPDATE"
+                " SET player_ids = excluded.player_ids, time_ms = excluded.time_ms",
+                player_id,
+                encoded(others),
+                now_ms,
+            )
+
+
+def read_met(db: Db, player_ids: Sequence[str]) -> frozenset[str]:
+    """Whom these players met at their last tables, but for each other."""
+    met: set[str] = set()
+    for player_id in player_ids:
+        for (others,) in db.rows("SELECT player_ids FROM met WHERE player_id = ?", player_id):
+            met.update(msgspec.json.decode(others, type=list[str]))
+    return frozenset(met.difference(player_ids))
+
+
+def read_kept_from(db: Db, player_ids: Sequence[str]) -> frozenset[str]:
+    """From whom these players are kept apart, but for each other."""
+    apart: set[str] = set()
+    for player_id in player_ids:
+        rows = db.rows("SELECT other_id FROM apart WHERE player_id = ?", player_id)
+        apart.update(other for (other,) in rows)
+    return frozenset(apart.difference(player_ids))
+
+
+def directions(pair: Apart) -> list[tuple[str, str]]:
+    """Who is kept from whom."""
+    one, other = pair.player_id, pair.other_id
+    return [(one, other)] if pair.origin == "player" else [(one, other), (other, one)]
+
+
+def reconsider(db: Db, pair: Apart) -> list[Ticket]:
+    """Notes on tickets that wait who is kept apart now."""
+    changed = []
+    for player_id in (pair.player_id, pair.other_id):
+        ticket = read_live(db, player_id)
+        if ticket is None or ticket.state is TicketState.ASSIGNED:
+            continue
+        apart = read_kept_from(db, ticket.player_ids)
+        if apart != ticket.apart:
+            changed.append(save_ticket(db, replace(ticket, apart=apart)))
+    return changed
+
+
+def encoded(value: object) -> str:
+    """A value as JSON."""
+
+    # Sets in one order, so that what is equal is stored the same.
+    return msgspec.json.encode(value, order="deterministic").decode()
