@@ -32,11 +32,12 @@ pools:
     rules: {id: baishan_kele, revision: 2, options: {cap: 0, piao: false, end: word}}
     stakes: [{currency: silver, per_unit: 10, buy_in: 1000}]
     hands: 4
-    timing: {turn_ms: 3000, between_hands_ms: 0}
+    rounds: 2
+    timing: {turn_ms: 3000, between_hands_ms: 0, reserve_ms: 9000, away: trustee_to_end}
     least_client_version: 7
     fill_with_bots_after_ms: 900
     bots_where_silver_is_staked: true
-  - {id: two, name: 第二, rules: {id: jintan}}
+  - {id: two, name: 第二, rules: {id: jintan}, starting_chips: 500}
 """
 
 
@@ -53,7 +54,10 @@ def test_a_file_is_read_in_its_order() -> None:
     assert one.terms.options == {"cap": 0, "piao": False, "end": "word"}
     assert one.terms.options["piao"] is False
     assert one.terms.stakes == (Stake(currency="silver", per_unit=10, buy_in=1_000),)
-    assert one.terms.timing == Timing(turn_ms=3_000, between_hands_ms=0)
+    assert one.terms.timing == Timing(
+        turn_ms=3_000, between_hands_ms=0, reserve_ms=9_000, away="trustee_to_end"
+    )
+    assert (one.terms.rounds, pools["two"].pool.terms.starting_chips) == (2, 500)
     assert pools["two"].pool.terms.timing == Timing()
 
 
@@ -151,6 +155,8 @@ async def test_until_an_evaluator_has_listed_the_rule_sets_the_service_is_not_he
         (("per_unit: 10", "per_unit: 0"), "pools[0].stakes[0].per_unit: Input should be greater"),
         (("buy_in: 1000", f"buy_in: {2**53 + 1}"), "pools[0].stakes[0].buy_in: Input should be"),
         (("turn_ms: 3000", "turn_ms: 1.5"), "pools[0].timing.turn_ms: Input should be a valid"),
+        (("trustee_to_end", "wait"), "pools[0].timing.away: Input should be 'escape' or"),
+        (("rounds: 2", "starting_chips: 5"), "pools[0]: starting_chips are counted only where"),
         (("id: two", "id: one"), "pools: the id one is given twice"),
         (("id: jintan", "revision: 1"), "pools[1].rules.id: Field required"),
         (("cap: 0", "cap: 0.5"), "pools[0].rules.options.cap"),

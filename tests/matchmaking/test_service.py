@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc as pb_grpc
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_client import Problem, connect, explain
 from fangcheng_kit.errors import NotFound, ResourceExhausted, Unavailable
 from fangcheng_kit.principal import mint_token
@@ -77,6 +77,8 @@ async def test_four_players_go_from_the_queue_to_their_seats(world: World) -> No
     assert request.hands == 8
     assert request.rules.options["cap"].integer == 0
     assert (request.timing.turn_ms, request.timing.claim_window_ms) == (3_000, 0)
+    assert (request.timing.vote_ms, request.rounds) == (5_000, 2)
+    assert request.timing.away == state_pb2.AWAY_POLICY_TRUSTEE_TO_END
     assert not request.timing.HasField("between_hands_ms")
     for seat in request.seats:
         assert seat.profile == bytes([int(seat.player_id[1:])])

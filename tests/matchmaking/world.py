@@ -51,7 +51,8 @@ pools:
       - {currency: silver, per_unit: 10, buy_in: 1000}
       - {currency: points, book: baishan_kele, per_unit: 1}
     hands: 8
-    timing: {turn_ms: 3000, claim_window_ms: 0}
+    rounds: 2
+    timing: {turn_ms: 3000, claim_window_ms: 0, vote_ms: 5000, away: trustee_to_end}
     least_client_version: 3
   - id: free
     name: for nothing

@@ -14,8 +14,13 @@ from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng.wallet.v1 import settlement_pb2
 
 from .board import View
-from .core import Match, Mode, OptionValue, Pool, Terms, TicketState
+from .core import Away, Match, Mode, OptionValue, Pool, Terms, TicketState
 from .store import Apart, Pause
+
+AWAY_POLICIES: dict[Away, state_pb2.AwayPolicy.ValueType] = {
+    "escape": state_pb2.AWAY_POLICY_ESCAPE,
+    "trustee_to_end": state_pb2.AWAY_POLICY_TRUSTEE_TO_END,
+}
 
 _STATES = {
     TicketState.WAITING: matchmaking_pb2.TICKET_STATE_WAITING,
@@ -169,7 +174,12 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
             for seat in match.seats
         ],
         stakes=[
-            state_pb2.Stake(currency=stake.currency, book=stake.book, per_unit=stake.per_unit)
+            state_pb2.Stake(
+                currency=stake.currency,
+                book=stake.book,
+                per_unit=stake.per_unit,
+                minimum=stake.minimum,
+            )
             for stake in match.terms.stakes
         ],
         fees=[
@@ -178,11 +188,15 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
         ],
         hold_only=match.terms.hold_only,
         hands=match.terms.hands,
+        rounds=match.terms.rounds,
+        starting_chips=match.terms.starting_chips,
         labels=dict(match.labels),
     )
     for clock in fields(match.terms.timing):
         value = getattr(match.terms.timing, clock.name)
-        if value is not None:
+        if clock.name == "away" and value is not None:
+            request.timing.away = AWAY_POLICIES[value]
+        elif value is not None:
             setattr(request.timing, clock.name, value)
     return request
 

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from typing import Literal
 
 SEATS = 4
 
@@ -180,6 +181,8 @@ class Stake:
     per_unit: int
     buy_in: int = 0
     """Held when the player is seated; 0: nothing is held."""
+    minimum: int = 0
+    """Who has less left after a hand leaves the table."""
     entry_minimum: int = 0
     """Who has less available may not queue; 0: the buy-in is enough."""
 
@@ -193,6 +196,9 @@ class Fee:
     amount: int
 
 
+Away = Literal["escape", "trustee_to_end"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """The clocks of a table; None: the table's own default."""
@@ -203,6 +209,12 @@ class Timing:
     claim_window_ms: int | None = None
     between_hands_ms: int | None = None
     away_grace_ms: int | None = None
+    reserve_ms: int | None = None
+    ready_ms: int | None = None
+    vote_ms: int | None = None
+    vacancy_ms: int | None = None
+    away: Away | None = None
+    """What becomes of who is away for longer than the grace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +231,10 @@ class Terms:
     """Nobody loses more than his buy-in and what the hand brings him."""
     hands: int = 0
     """0: until a player leaves."""
+    rounds: int = 0
+    """圈; 0: they end nothing."""
+    starting_chips: int = 0
+    """Units that each begins with where nothing is staked; 0: without a limit."""
     timing: Timing = Timing()
 
     @property

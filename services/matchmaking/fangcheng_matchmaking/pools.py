@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -17,7 +17,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_kit.settings import complaints
 
-from .core import SEATS, Fee, Mode, Offer, OptionValue, Pool, Rating, Spread, Stake, Terms, Timing
+from .core import (
+    SEATS,
+    Away,
+    Fee,
+    Mode,
+    Offer,
+    OptionValue,
+    Pool,
+    Rating,
+    Spread,
+    Stake,
+    Terms,
+    Timing,
+)
 
 MOST_AMOUNT = 2**53
 _BARE = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -47,6 +60,7 @@ class _Stake(BaseModel):
     book: str = Field("", max_length=64)
     per_unit: int = Field(ge=1, le=1_000_000_000)
     buy_in: int = Field(0, ge=0, le=MOST_AMOUNT)
+    minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
     entry_minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
 
 
@@ -67,6 +81,11 @@ class _Timing(BaseModel):
     claim_window_ms: int | None = Field(default=None, ge=0, le=60_000)
     between_hands_ms: _Milliseconds | None = None
     away_grace_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+    reserve_ms: _Milliseconds | None = None
+    ready_ms: _Milliseconds | None = None
+    vote_ms: _Milliseconds | None = None
+    vacancy_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+    away: Away | None = None
 
 
 class _Rating(BaseModel):
@@ -96,6 +115,8 @@ class _Terms(BaseModel):
     fees: list[_Fee] = Field(default_factory=list, max_length=4)
     hold_only: bool = False
     hands: int = Field(0, ge=0, le=1_000)
+    rounds: int = Field(0, ge=0, le=100)
+    starting_chips: int = Field(0, ge=0, le=1_000_000_000)
     timing: _Timing = _Timing()
     least_client_version: int = Field(0, ge=0, le=2**32 - 1)
     most_party: int = Field(1, ge=1, le=SEATS)
@@ -103,6 +124,12 @@ class _Terms(BaseModel):
     rematch_after_ms: int = Field(10_000, ge=0, le=3_600_000)
     fill_with_bots_after_ms: int = Field(0, ge=0, le=3_600_000)
     bots_where_silver_is_staked: bool = False
+
+    @model_validator(mode="after")
+    def _chips_or_stakes(self) -> Self:
+        if self.starting_chips and self.stakes:
+            raise ValueError("starting_chips are counted only where nothing is staked")
+        return self
 
     @field_validator("stakes", "fees")
     @classmethod
@@ -174,6 +201,8 @@ class _Pool(_Terms):
                 fees=tuple(Fee(**fee.model_dump()) for fee in self.fees),
                 hold_only=self.hold_only,
                 hands=self.hands,
+                rounds=self.rounds,
+                starting_chips=self.starting_chips,
                 timing=Timing(**self.timing.model_dump()),
             ),
             least_client_version=self.least_client_version,
