@@ -45,7 +45,7 @@ from .events import (
     SeatVacated,
     TableClosed,
 )
-from .feed import Feed, Reader
+from .feed import Feed, Reader, no_time_left
 from .finished import FOLLOWED, FinishedHands
 from .gameclock import GameClock
 from .ids import read_table_id
@@ -169,7 +169,8 @@ class LiveTable:
         self._tasks: set[asyncio.Task[None]] = set()
         self._attending: dict[int, Reader] = {}
         self._counted: tuple[str, Phase] | None = None
-        self.feed.ms_left = self._ms_left
+        if not self._done:
+            self.feed.ms_left = self._ms_left
 
     @classmethod
     async def load(cls, table_id: str, around: Surroundings, epoch: int) -> LiveTable:
@@ -365,6 +366,8 @@ class LiveTable:
                 if not (self._done or self._moved):
                     await self._wait()
         finally:
+            # So that nothing in here holds on to the whole: it goes without the garbage collector.
+            self.feed.ms_left = no_time_left
             for task in self._tasks:
                 task.cancel()
             inputs, self._inbox = self._inbox, []
