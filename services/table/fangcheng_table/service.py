@@ -22,6 +22,7 @@ from fangcheng_kit.principal import current
 
 from . import votes
 from .clocks import Patience
+from .errors import NotOperator
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
 from .ids import VOTE, table_question_id
@@ -30,6 +31,7 @@ from .live import LiveTable, Surroundings
 from .lobby import Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
+from .operating import Order
 from .outbox import Outbox
 from .records import News, Records
 from .service_operators import OPERATIONS, OperationsServicer
@@ -128,7 +130,10 @@ class TableServicer(TableServiceServicer):
         """See the contract."""
         table = await self._tables.get(request.table_id)
         waiter = Waiter(self._settings.heartbeat_seconds)
-        reader = table.watch(request.from_number, waiter.wake, snapshot=request.snapshot)
+        if request.HasField("reveal"):
+            reader = await table.reveal(_order(request.reveal), waiter.wake)
+        else:
+            reader = table.watch(request.from_number, waiter.wake, snapshot=request.snapshot)
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
                 yield response
@@ -209,6 +214,13 @@ class TableServicer(TableServiceServicer):
             for seat in table.seats:
                 seat.ClearField("is_bot")
         return table
+
+
+def _order(reveal: wire.Reveal) -> Order:
+    caller = current()
+    if caller.kind != "operator":
+        raise NotOperator("reveal")
+    return Order(reveal.request_id, caller.subject, reveal.reason, reveal.case_id)
 
 
 @asynccontextmanager
