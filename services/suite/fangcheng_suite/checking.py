@@ -7,11 +7,11 @@ from rich.console import Console
 
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 
-from .access import Access
+from .access import Access, Elsewhere
 from .errors import SuiteError, from_call
 
 
-async def audit_ledger(access: Access, console: Console) -> None:
+async def audit_ledger(access: Access | Elsewhere, console: Console) -> None:
     """Print what the wallet's audit found; raises SuiteError where something is wrong."""
     async with access.channel("wallet") as channel:
         stub = wallet_pb2_grpc.WalletServiceStub(channel)

@@ -25,7 +25,7 @@ from .terminal import run as _run
 from .terminal import told as _told
 
 if TYPE_CHECKING:
-    pass
+    from .access import Access, Elsewhere
 
 app = typer.Typer(
     name="fangcheng",
@@ -41,6 +41,41 @@ app.add_typer(commands_records.records)
 app.add_typer(ledger, name="ledger")
 wallet = typer.Typer(no_args_is_help=True, help="The wallet as a service: ours or a studio's own.")
 app.add_typer(wallet, name="wallet")
+
+_Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="HOST:PORT",
+        help="The wallet. Default: that of the running suite.",
+        show_default=False,
+    ),
+]
+_Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="FANGCHENG_TOKEN",
+        help="Bearer token of an operator or a service, for --target.",
+        show_default=False,
+    ),
+]
+_Ca = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        help="PEM file of the certificates to trust: connect with TLS.",
+        show_default=False,
+    ),
+]
+
+
+def _wallet_at(
+    target: str | None, token: str | None, ca: Path | None, state: Path | None
+) -> Access | Elsewhere:
+    from .access import Elsewhere
+
+    return Elsewhere(target, token, ca) if target else _access(state)
 
 
 @app.command()
@@ -258,14 +293,16 @@ def simulate(
 
 @ledger.command()
 @_told
-def audit(state: State = None) -> None:
+def audit(
+    target: _Target = None, token: _Token = None, ca: _Ca = None, state: State = None
+) -> None:
     """Recompute every account from its entries and compare. Exit code 1 if anything is wrong.
 
     Example: `fangcheng ledger audit`
     """
     from .checking import audit_ledger
 
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: audit_ledger(access, console))
 
@@ -280,6 +317,9 @@ def verify_ledger(
             help="A head that an earlier run printed: a chain that was rewritten is found too.",
         ),
     ] = "",
+    target: _Target = None,
+    token: _Token = None,
+    ca: _Ca = None,
     state: State = None,
 ) -> None:
     """Compare every entry with the hash chain; tell the first one that was tampered with.
@@ -292,7 +332,7 @@ def verify_ledger(
     from .ledgers import verify_ledger as run_verification
 
     operations, noted = read_head(head)
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: run_verification(access, console, operations, noted))
 
@@ -307,6 +347,9 @@ def export(
         str, typer.Option(metavar="CURSOR", help="Go on behind an earlier export.")
     ] = "",
     currency: Annotated[str, typer.Option(help="Only entries of this currency.")] = "",
+    target: _Target = None,
+    token: _Token = None,
+    ca: _Ca = None,
     state: State = None,
 ) -> None:
     """Write the ledger's entries to a file, in the order in which they were written.
@@ -315,7 +358,7 @@ def export(
     """
     from .ledgers import export_ledger
 
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: export_ledger(access, console, file, after, currency))
 
