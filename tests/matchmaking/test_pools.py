@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,52 @@ def test_a_mistake_is_told_with_its_key(change: tuple[str, str], complaint: str)
     assert complaint in str(error.value)
     line = re.match(r"my\.yaml:(\d+): ", str(error.value))
     assert line is not None
+
+
+@pytest.mark.parametrize(
+    ("keys", "complaint"),
+    [
+        ("mode: friendly", "pools[0].mode: Input should be 'casual', 'ranked', 'anti_cheat' or"),
+        ("mode: ranked", "pools[0]: rating: a ranked pool says what it rates by"),
+        ("mode: anti_cheat; most_party: 2", "pools[0]: most_party: players of an anti_cheat pool"),
+        ("most_party: 5", "pools[0].most_party: Input should be less than or equal to 4"),
+        ("rating: {currency: points, spread: 9, widest: 8}", "pools[0].rating: widest is less"),
+        ("hold_only: true", "pools[0]: hold_only: nothing is held where no stake has a buy_in"),
+        ("starting_chips: 9; stakes: [{currency: a, per_unit: 1}]", "pools[0]: starting_chips are"),
+        (
+            "stakes: [{currency: a, per_unit: 1, buy_in: 9}]; fill_with_bots_after_ms: 1",
+            "pools[0]: fill_with_bots_after_ms: bots would win and lose a",
+        ),
+        ("newer: {revision: 1, changes: {hands: 4}}", "pools[0].newer.revision: must be greater"),
+        ("newer: {revision: 2, changes: {}}", "pools[0].newer.changes: Dictionary should have"),
+        ("newer: {revision: 2, changes: {id: x}}", "pools[0].newer.changes.id: cannot be changed"),
+        ("newer: {revision: 2, changes: {hands: x}}", "pools[0].newer.changes.hands: Input should"),
+        ("newer: {revision: 2, percent: 101, changes: {}}", "pools[0].newer.percent: Input should"),
+    ],
+)
+def test_what_does_not_fit_together_is_told_with_its_line(keys: str, complaint: str) -> None:
+    lines = ["pools:", "  - id: one", "    name: first", "    rules: {id: jintan}"]
+    lines += [f"    {key}" for key in keys.split("; ")]
+    with pytest.raises(BadPools) as error:
+        parse_pools("\n".join(lines), "my.yaml")
+    whole = complaint.startswith("pools[0]: ")
+    assert str(error.value).startswith(f"my.yaml:{2 if whole else 5}: {complaint}")
+
+
+def test_a_newer_revision_has_what_the_pool_has_but_for_its_changes() -> None:
+    text = """
+pools:
+  - id: one
+    name: first
+    rules: {id: jintan}
+    hands: 8
+    least_client_version: 3
+    newer: {revision: 2, percent: 12.5, labels: {channel: beta}, changes: {hands: 4}}
+"""
+    offer = parse_pools(text)["one"]
+    assert offer.newer == replace(offer.pool, revision=2, terms=replace(offer.pool.terms, hands=4))
+    assert (offer.percent, offer.labels) == (12.5, {"channel": "beta"})
+    assert unplayable([offer], LISTED) == []
 
 
 @pytest.mark.parametrize("text", ["", "pools: []", "[]", "pools: [1]", "a: ["])

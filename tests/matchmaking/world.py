@@ -4,7 +4,10 @@ faults that a test can order, and players who call the real service over real gR
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
+import urllib.request
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,8 +19,15 @@ import grpc.aio
 
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
-from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
-from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
+from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc, operations_pb2_grpc
+from fangcheng.table.v1 import (
+    events_pb2,
+    records_pb2,
+    records_pb2_grpc,
+    state_pb2,
+    table_pb2,
+    table_pb2_grpc,
+)
 from fangcheng.wallet.v1 import (
     settlement_pb2,
     settlement_pb2_grpc,
@@ -307,6 +317,47 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
         return await self.handle("ListTables", do)
 
 
+class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
+    """Finished hands, which the test adds."""
+
+    def __init__(self) -> None:
+        self.hands: list[records_pb2.FinishedHand] = []
+        self.cursors: list[str] = []
+        """Those from which a stream was asked for."""
+
+    def finish(
+        self, table: state_pb2.Table, number: int, nets: Sequence[int], *, dissolved: bool = False
+    ) -> None:
+        entry = records_pb2.FinishedHandEntry(
+            table_id=table.table_id,
+            hand_number=number,
+            rule_set="baishan_kele",
+            player_ids=[seat.player_id for seat in table.seats],
+            ending="dissolved" if dissolved else "win",
+        )
+        ended = events_pb2.TableEvent(hand_ended=events_pb2.HandEnded(net=nets))
+        self.hands.append(
+            records_pb2.FinishedHand(
+                cursor=str(len(self.hands) + 1),
+                entry=entry,
+                record=records_pb2.HandRecord(events=[events_pb2.TableEvent(), ended]),
+            )
+        )
+
+    async def StreamFinishedHands(
+        self, request: records_pb2.StreamFinishedHandsRequest, context: Any
+    ) -> AsyncIterator[records_pb2.StreamFinishedHandsResponse]:
+        self.cursors.append(request.cursor)
+        assert request.with_records
+        place = int(request.cursor or 0)
+        while True:
+            for hand in self.hands[place:]:
+                yield records_pb2.StreamFinishedHandsResponse(hand=hand)
+            place = len(self.hands)
+            yield records_pb2.StreamFinishedHandsResponse(heartbeat=events_pb2.Heartbeat())
+            await asyncio.sleep(0.01)
+
+
 class FakeEvaluators(_Faulty, evaluation_pb2_grpc.EvaluationServiceServicer):
     """Evaluators that list rule sets."""
 
@@ -328,6 +379,7 @@ async def _never(self: object, request: Any, context: Any) -> Any:
 # A server has to have every call of its contract, also those that are added to it.
 for _fake, _contract in (
     (FakeTables, table_pb2),
+    (FakeRecords, records_pb2),
     (FakeEvaluators, evaluation_pb2),
     (FakeWallet, wallet_pb2),
     (FakeWallet, settlement_pb2),
@@ -345,12 +397,14 @@ class World:
         self.folder = folder
         self.wallet = FakeWallet()
         self.tables = FakeTables(self.wallet)
+        self.records = FakeRecords()
         self.evaluators = FakeEvaluators()
         self.running: Running | None = None
         self._stack = stack
         self._service = AsyncExitStack()
         self._targets: dict[str, str] = {}
         self._channels = AsyncExitStack()
+        self._probes = 0
 
     async def open(self) -> None:
         wallet = [
@@ -370,7 +424,12 @@ class World:
                 table_pb2_grpc.add_TableServiceServicer_to_server,
                 self.tables,
                 "fangcheng.table.v1.TableService",
-            )
+            ),
+            Servicer(
+                records_pb2_grpc.add_TableRecordServiceServicer_to_server,
+                self.records,
+                "fangcheng.table.v1.TableRecordService",
+            ),
         ]
         evaluators = [
             Servicer(
@@ -428,6 +487,64 @@ class World:
             matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
         )
         return stub
+
+    async def gateway(self, player_id: str) -> matchmaking_pb2_grpc.MatchmakingServiceAsyncStub:
+        """The stub of a gateway that acts for a player."""
+        self.wallet.silver.setdefault(player_id, 10_000)
+        assert self.running is not None
+        token = mint_token(KEY, "service:gateway", ["act_as"])
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=token, act_as=player_id)
+        )
+        stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub = (
+            matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
+        )
+        return stub
+
+    async def operations(
+        self,
+    ) -> operations_pb2_grpc.MatchmakingOperationsServiceAsyncStub:
+        """The stub of an operator."""
+        assert self.running is not None
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=mint_token(KEY, "operator"))
+        )
+        stub: operations_pb2_grpc.MatchmakingOperationsServiceAsyncStub = (
+            operations_pb2_grpc.MatchmakingOperationsServiceStub(channel)
+        )
+        return stub
+
+    async def reload(self) -> None:
+        """Has the service read its pools anew, and waits until it has."""
+
+        async def reloads() -> float:
+            assert self.running is not None
+            url = f"http://{self.running.metrics_address}/metrics"
+            page = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read().decode())
+            return sum(
+                float(line.rpartition(" ")[2])
+                for line in page.splitlines()
+                if line.startswith("fangcheng_matchmaking_pool_reloads_total")
+            )
+
+        before = await reloads()
+        os.kill(os.getpid(), signal.SIGHUP)
+
+        async def reloaded() -> bool:
+            return await reloads() > before
+
+        await eventually(reloaded)
+
+    async def settled(self, last: str = "probe") -> None:
+        """Waits until whoever may be matched now has been: four others in the last pool are.
+
+        Pools are gone through in their order, so that by then the others have had their turn.
+        """
+        self._probes += 1
+        probes = [await self.player(f"probe{self._probes}.{seat}") for seat in range(4)]
+        for probe in probes:
+            await probe.join(last)
+        self.tables.close((await probes[0].outcome()).table_id)
 
     async def player(self, player_id: str, *scopes: str) -> Player:
         self.wallet.silver.setdefault(player_id, 10_000)

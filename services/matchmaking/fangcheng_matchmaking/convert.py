@@ -10,12 +10,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2, operations_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import state_pb2, table_pb2
+from fangcheng.table.v1 import records_pb2, state_pb2, table_pb2
 from fangcheng.wallet.v1 import settlement_pb2
 
 from .board import View
 from .core import Away, Match, Mode, OptionValue, Pool, Terms, TicketState
-from .store import Apart, Pause
+from .store import Apart, Pause, RatedHand
 
 AWAY_POLICIES: dict[Away, state_pb2.AwayPolicy.ValueType] = {
     "escape": state_pb2.AWAY_POLICY_ESCAPE,
@@ -85,6 +85,7 @@ def pool(pool: Pool, waiting: int, pause: Pause | None) -> matchmaking_pb2.Pool:
                 per_unit=stake.per_unit,
                 buy_in=stake.buy_in,
                 entry_minimum=stake.entry_minimum,
+                minimum=stake.minimum,
             )
             for stake in pool.terms.stakes
         ],
@@ -94,6 +95,8 @@ def pool(pool: Pool, waiting: int, pause: Pause | None) -> matchmaking_pb2.Pool:
         ],
         hold_only=pool.terms.hold_only,
         hands=pool.terms.hands,
+        rounds=pool.terms.rounds,
+        starting_chips=pool.terms.starting_chips,
         least_client_version=pool.least_client_version,
         most_party=pool.most_party,
         fill_with_bots_after_ms=pool.fill_with_bots_after_ms,
@@ -119,6 +122,20 @@ def barred(pair: Apart) -> operations_pb2.BarredPair:
         reason=pair.reason,
         case_id=pair.case_id,
         time=_timestamp(pair.time_ms),
+    )
+
+
+def rated_hand(hand: records_pb2.FinishedHand) -> RatedHand:
+    """A finished hand with its record, as far as skills go."""
+    ended = [event.hand_ended for event in hand.record.events if event.HasField("hand_ended")]
+    dissolved = hand.entry.ending == "dissolved" or not ended
+    return RatedHand(
+        cursor=hand.cursor,
+        table_id=hand.entry.table_id,
+        number=hand.entry.hand_number,
+        rule_set=hand.entry.rule_set,
+        player_ids=tuple(hand.entry.player_ids),
+        nets=() if dissolved else tuple(ended[-1].net),
     )
 
 

@@ -181,10 +181,10 @@ class Stake:
     per_unit: int
     buy_in: int = 0
     """Held when the player is seated; 0: nothing is held."""
-    minimum: int = 0
-    """Who has less left after a hand leaves the table."""
     entry_minimum: int = 0
     """Who has less available may not queue; 0: the buy-in is enough."""
+    minimum: int = 0
+    """Who has less after a hand leaves the table; 0: nobody has to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,9 +232,9 @@ class Terms:
     hands: int = 0
     """0: until a player leaves."""
     rounds: int = 0
-    """圈; 0: they end nothing."""
+    """圈: how often the deal goes around the table; 0: that ends nothing."""
     starting_chips: int = 0
-    """Units that each begins with where nothing is staked; 0: without a limit."""
+    """Units that each begins with, where nothing is staked; 0: they are not limited."""
     timing: Timing = Timing()
 
     @property
@@ -279,11 +279,17 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rating:
-    """What players of a pool are rated by: their balance in a currency, such as points."""
+    """What players of a pool are rated by."""
 
-    currency: str
+    currency: str = ""
+    """Their balance in it, such as points; empty: how well they have played the rule set."""
     book: str = ""
     spread: Spread
+
+    @property
+    def by_skill(self) -> bool:
+        """Whether hands of the pool are rated, and its players by them."""
+        return not self.currency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,6 +366,8 @@ class Match:
     formed_ms: int = 0
     filled: bool = False
     """A standby ticket is among them."""
+    rated: bool = False
+    """Its hands count for the skill of its players."""
     table_id: str | None = None
     failed: Mapping[str, Problem] = field(default_factory=dict)
     """RETURNING: the tickets that do not go back, by id."""
@@ -397,6 +405,7 @@ def form_match(
         labels=shared_labels(ticket.labels for ticket in group if not ticket.standby),
         formed_ms=now_ms,
         filled=any(ticket.standby for ticket in group),
+        rated=pool.rating is not None and pool.rating.by_skill,
     )
 
 

@@ -133,12 +133,15 @@ class Joining:
     async def _check(self, player_id: str, pool: Pool) -> float:
         """Checks one player; his rating."""
         await self._check_free(player_id)
-        if not pool.terms.stakes and pool.rating is None:
-            return 0.0
-        try:
-            return await self._wallet.check(player_id, pool.terms, pool.rating)
-        except Refused as refused:
-            raise Poor(player_id, refused) from refused
+        rating = 0.0
+        if pool.terms.stakes or pool.rating is not None:
+            try:
+                rating = await self._wallet.check(player_id, pool.terms, pool.rating)
+            except Refused as refused:
+                raise Poor(player_id, refused) from refused
+        if pool.rating is not None and pool.rating.by_skill:
+            rating = (await self._store.skill(player_id, pool.terms.rule_set)).mu
+        return rating
 
     async def _check_free(self, player_id: str) -> None:
         live = await self._store.live_ticket(player_id)

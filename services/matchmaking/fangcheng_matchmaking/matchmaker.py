@@ -39,6 +39,8 @@ LEASE_MS = 2_000
 RENEW_SECONDS = 0.5
 """With the lease: a pool whose replica was killed is matched by another within three seconds."""
 FORGET_SECONDS = 3_600.0
+SKILLS = ""
+"""The lease, of no pool, for making skills of finished hands."""
 DAY_MS = 86_400_000
 
 
@@ -128,6 +130,7 @@ class Matchmaker:
                 group.create_task(self._check_tables())
                 group.create_task(self._tell_positions())
                 group.create_task(self._forget())
+                group.create_task(self._rate_hands())
         finally:
             with suppress(StoreUnavailable):  # then the leases end by themselves
                 await asyncio.shield(self._store.give_up_leases(self._owner))
@@ -262,7 +265,7 @@ class Matchmaker:
 
     async def _lease(self) -> None:
         began = time.monotonic()
-        pools = {*self.offers, *(ticket.pool_id for ticket in self.board.waiting())}
+        pools = {SKILLS, *self.offers, *(ticket.pool_id for ticket in self.board.waiting())}
         pools.update(match.pool_id for match in await self._store.unfinished_matches())
         mine = await self._store.lease(self._owner, pools, LEASE_MS)
         self.pauses = await self._store.pauses()
@@ -413,6 +416,33 @@ class Matchmaker:
                 self._log.warning("cannot ask for tables", problem=str(error))
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot end tables")
+
+    async def _rate_hands(self) -> None:
+        """Makes skills of finished hands, in one replica: the one that has this lease."""
+        backoff = Backoff(self._longest_backoff_seconds, self._chance)
+        while True:
+            try:
+                while SKILLS in self._mine and self._rates():
+                    async with aclosing(
+                        self._tables.finished_hands(await self._store.cursor())
+                    ) as hands:
+                        async for hand in hands:
+                            await self._store.rate(hand)
+                            backoff.reset()
+                            if SKILLS not in self._mine:
+                                break
+            except grpc.aio.AioRpcError as error:
+                self._log.warning("cannot follow finished hands", problem=str(error))
+            except Exception:  # the store; the next round begins at the cursor
+                self._log.exception("cannot rate hands")
+            await asyncio.sleep(max(RENEW_SECONDS, backoff.next_seconds()))
+
+    def _rates(self) -> bool:
+        return any(
+            pool.rating is not None and pool.rating.by_skill
+            for offer in self.offers.values()
+            for pool in offer.pools
+        )
 
     async def _tell_positions(self) -> None:
         while True:

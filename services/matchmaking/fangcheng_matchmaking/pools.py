@@ -60,8 +60,8 @@ class _Stake(BaseModel):
     book: str = Field("", max_length=64)
     per_unit: int = Field(ge=1, le=1_000_000_000)
     buy_in: int = Field(0, ge=0, le=MOST_AMOUNT)
-    minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
     entry_minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
+    minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
 
 
 class _Fee(BaseModel):
@@ -91,7 +91,8 @@ class _Timing(BaseModel):
 class _Rating(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)  # lax: 50 is a number of points too
 
-    currency: _Id
+    by: Literal["points", "skill"] = "points"
+    currency: str = Field("", max_length=64)
     book: str = Field("", max_length=64)
     spread: float = Field(ge=0, le=MOST_AMOUNT)
     widen_per_second: float = Field(0, ge=0, le=MOST_AMOUNT)
@@ -99,6 +100,10 @@ class _Rating(BaseModel):
 
     @model_validator(mode="after")
     def _ends(self) -> _Rating:
+        if self.by == "points" and not self.currency:
+            raise ValueError("currency: by which the players are rated")
+        if self.by == "skill" and (self.currency or self.book):
+            raise ValueError("currency: skill is no balance; leave currency and book out")
         if self.widest is not None and self.widest < self.spread:
             raise ValueError("widest is less than spread; a spread only ever widens")
         return self

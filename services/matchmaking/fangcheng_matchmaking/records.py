@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import msgspec
 
 from .core import LIVE, Match, MatchState, Member, NewTicket, Ticket, TicketState
-from .store import Apart, RequestReused, UnknownMatch, UnknownTicket, WrongStep
+from .skill import Skill
+from .store import Apart, RatedHand, RequestReused, UnknownMatch, UnknownTicket, WrongStep
 
 LIVE_STATES = "('waiting', 'matched', 'assigned')"
 
@@ -145,12 +146,14 @@ def read_match(db: Db, match_id: str) -> Match:
 def save_match(db: Db, match: Match) -> Match:
     """Stores a match, new or changed."""
     db.rows(
-        "INSERT INTO matches (match_id, pool_id, state, formed_ms, record) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (match_id) DO UPDATE SET state = excluded.state, record = excluded.record",
+        "INSERT INTO matches (match_id, pool_id, state, formed_ms, table_id, record)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (match_id) DO UPDATE SET state = excluded.state,"
+        " table_id = excluded.table_id, record = excluded.record",
         match.match_id,
         match.pool_id,
         match.state.value,
         match.formed_ms,
+        match.table_id,
         encoded(match),
     )
     return match
@@ -177,6 +180,48 @@ def note_met(db: Db, match: Match) -> None:
                 encoded(others),
                 now_ms,
             )
+
+
+def read_skill(db: Db, player_id: str, rule_set: str) -> Skill:
+    """A player's skill; a beginner's where nothing is known."""
+    rows = db.rows(
+        "SELECT mu, sigma, hands FROM skills WHERE player_id = ? AND rule_set = ?",
+        player_id,
+        rule_set,
+    )
+    return Skill(*rows[0]) if rows else Skill()
+
+
+def counts(db: Db, hand: RatedHand) -> bool:
+    """Whether a hand counts for skills and has not been counted."""
+    if not hand.nets:
+        return False
+    for (record,) in db.rows("SELECT record FROM matches WHERE table_id = ?", hand.table_id):
+        match = msgspec.json.decode(record, type=Match)
+        if match.rated and not any(seat.is_bot for seat in match.seats):
+            return bool(
+                db.rows(
+                    "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
+                    " SET hand_number = excluded.hand_number"
+                    " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
+                    hand.table_id,
+                    hand.number,
+                )
+            )
+    return False
+
+
+def save_skill(db: Db, player_id: str, rule_set: str, skill: Skill) -> None:
+    """Stores a player's skill."""
+    db.rows(
+        "INSERT INTO skills VALUES (?, ?, ?, ?, ?) ON CONFLICT (player_id, rule_set) DO UPDATE"
+        " SET mu = excluded.mu, sigma = excluded.sigma, hands = excluded.hands",
+        player_id,
+        rule_set,
+        skill.mu,
+        skill.sigma,
+        skill.hands,
+    )
 
 
 def read_met(db: Db, player_ids: Sequence[str]) -> frozenset[str]:

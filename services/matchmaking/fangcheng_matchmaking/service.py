@@ -264,6 +264,7 @@ async def _reload(
     path: Path | None,
     matchmaker: Matchmaker,
     evaluators: Evaluators,
+    metrics: Metrics,
     log: Any,
 ) -> None:
     """Reads the pools anew whenever it is asked for; what cannot be used changes nothing."""
@@ -279,10 +280,12 @@ async def _reload(
             await matchmaker.reload(offers)
         except BadPools as error:
             log.error("the pools stay as they are", problem=str(error))
+            metrics.reloaded(used=False)
         except StoreUnavailable:
             log.exception("cannot place the tickets of pools that are gone")
         else:
             log.info("pools reloaded", pools=len(offers))
+            metrics.reloaded(used=True)
 
 
 @contextmanager
@@ -325,12 +328,13 @@ async def open_service(
     except BadDatabase as error:
         raise StartFailed(str(error)) from error
     try:
+        metrics = Metrics(kit.registry)
         matchmaker = Matchmaker(
             offers,
             store,
             Wallet(kit.connect(settings.wallet)),
             Tables(kit.connect(settings.table)),
-            Metrics(kit.registry),
+            metrics,
             log=kit.log,
             chance=random.SystemRandom(),
             table_check_seconds=settings.table_check_seconds,
@@ -343,7 +347,7 @@ async def open_service(
             async with running(
                 matchmaker.run(),
                 _watch(store, matchmaker, evaluators, wrong == [], kit),
-                _reload(asked, settings.pools, matchmaker, evaluators, kit.log),
+                _reload(asked, settings.pools, matchmaker, evaluators, metrics, kit.log),
             ):
                 yield [
                     Servicer(

@@ -21,6 +21,7 @@ from fangcheng_kit.batching import Batcher, in_thread
 from . import records
 from .core import Match, MatchState, NewTicket, Problem, Ticket, TicketState
 from .records import LIVE_STATES, Db
+from .skill import Skill, rated
 from .store import (
     Apart,
     Changes,
@@ -28,6 +29,7 @@ from .store import (
     LiveTicket,
     NotWaiting,
     Pause,
+    RatedHand,
     SomebodyLeaves,
     StoreUnavailable,
 )
@@ -335,6 +337,10 @@ class SqlStore:
                 before_ms,
             )
             db.rows("DELETE FROM met WHERE time_ms < ?", before_ms)
+            db.rows(
+                "DELETE FROM rated_tables WHERE NOT EXISTS"
+                " (SELECT 1 FROM matches WHERE matches.table_id = rated_tables.table_id)"
+            )
             return len(gone)
 
         return await self._write(call)
@@ -414,6 +420,33 @@ class SqlStore:
     async def give_up_leases(self, owner: str) -> None:
         """See `Store.give_up_leases`."""
         await self._write(lambda db: db.rows("DELETE FROM leases WHERE owner = ?", owner))
+
+    async def skill(self, player_id: str, rule_set: str) -> Skill:
+        """See `Store.skill`."""
+        return await self._read(lambda db: records.read_skill(db, player_id, rule_set))
+
+    async def cursor(self) -> str:
+        """See `Store.cursor`."""
+
+        def call(db: Db) -> str:
+            ((cursor,),) = db.rows("SELECT place FROM finished_hands")
+            return str(cursor)
+
+        return await self._read(call)
+
+    async def rate(self, hand: RatedHand) -> bool:
+        """See `Store.rate`."""
+
+        def call(db: Db) -> bool:
+            db.rows("UPDATE finished_hands SET place = ?", hand.cursor)
+            if not records.counts(db, hand):
+                return False
+            before = [records.read_skill(db, one, hand.rule_set) for one in hand.player_ids]
+            for player_id, skill in zip(hand.player_ids, rated(before, hand.nets), strict=True):
+                records.save_skill(db, player_id, hand.rule_set, skill)
+            return True
+
+        return await self._write(call)
 
     async def pause(self, pool_id: str, pause: Pause | None) -> None:
         """See `Store.pause`."""

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from fangcheng_kit.errors import Unavailable
 
 from .core import Match, NewTicket, Problem, Ticket
+from .skill import Skill
 
 
 class StoreError(Exception):
@@ -105,6 +106,21 @@ class Apart:
     reason: str = ""
     case_id: str = ""
     time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedHand:
+    """A finished hand, as far as skills go."""
+
+    cursor: str
+    """Its place among the finished hands."""
+    table_id: str
+    number: int
+    """Of the table's hands, from 1."""
+    rule_set: str
+    player_ids: tuple[str, ...]
+    nets: tuple[int, ...]
+    """What each has won and lost; empty: the hand was dissolved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +249,19 @@ class Store(Protocol):
 
     async def give_up_leases(self, owner: str) -> None:
         """The owner's pools are anybody's."""
+
+    async def skill(self, player_id: str, rule_set: str) -> Skill:
+        """A player's skill in a rule set; that of a beginner where nothing is known."""
+
+    async def cursor(self) -> str:
+        """The finished hand up to which skills are made; empty: of none."""
+
+    async def rate(self, hand: RatedHand) -> bool:
+        """Notes a finished hand and moves the cursor; whether it has changed skills.
+
+        It does where a match of this store had its table, counts, and had no bot among its four;
+        of each hand once, however often it comes.
+        """
 
     async def pause(self, pool_id: str, pause: Pause | None) -> None:
         """Pauses a pool, or (None) ends its pause."""

@@ -155,6 +155,11 @@ class _Seen:
         return view
 
 
+def no_time_left(seat: int, decision_id: str) -> tuple[int, int]:
+    """Nothing is open any more."""
+    return 0, 0
+
+
 class Feed:
     """The events of all viewers of a table."""
 
@@ -165,7 +170,7 @@ class Feed:
         """
         self.finished = False
         """The table has closed: no more events come."""
-        self.ms_left: Callable[[int, str], tuple[int, int]] = lambda seat, decision_id: (0, 0)
+        self.ms_left: Callable[[int, str], tuple[int, int]] = no_time_left
         """How long a seat's prompt, or what all are asked, is still open; and the reserve."""
         self.open_view = TableView()
         """The table as spectators see it, up to now."""

@@ -35,7 +35,7 @@ from .errors import (
 )
 from .evaluator import Evaluator
 from .events import Event, HoldsReleased, OperatorActed, PlayerSeated, SeatVacated, TableClosed
-from .feed import Feed, Reader
+from .feed import Feed, Reader, no_time_left
 from .finished import FOLLOWED, FinishedHands
 from .ids import read_table_id
 from .metrics import TableMetrics
@@ -137,7 +137,8 @@ class LiveTable:
         self._tasks: set[asyncio.Task[None]] = set()
         self._attending: dict[int, Reader] = {}
         self._counted: tuple[str, Phase] | None = None
-        self.feed.ms_left = self._ms_left
+        if not self._done:
+            self.feed.ms_left = self._ms_left
 
     @property
     def done(self) -> bool:
@@ -313,6 +314,8 @@ class LiveTable:
                 if not self._done:
                     await self._wait()
         finally:
+            # So that nothing in here holds on to the whole: it goes without the garbage collector.
+            self.feed.ms_left = no_time_left
             for task in self._tasks:
                 task.cancel()
             inputs, self._inbox = self._inbox, []
