@@ -46,6 +46,13 @@ class NotSeated(PermissionDenied):
         super().__init__("NOT_SEATED", f"The caller has no seat at table {table_id}.", "table_id")
 
 
+class NotOperator(PermissionDenied):
+    """What only operators may ask for."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__("NOT_OPERATOR", "Only an operator may have all tiles shown.", field)
+
+
 class OtherPlayer(PermissionDenied):
     """A player asks for what is another's."""
 

@@ -45,6 +45,11 @@ class FinishedHands:
         hands._charged = state.charged
         return hands
 
+    @property
+    def first_sequence(self) -> int:
+        """Of the newest hand's `HandOpened`; 0: there was no hand."""
+        return self._first_sequence
+
     def see(self, record: Record) -> HandEntry | None:
         """The hand that is finished with this record, if one is."""
         match record.event:

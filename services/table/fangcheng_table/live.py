@@ -20,7 +20,7 @@ from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
 
-from . import convert, convert_play, votes
+from . import convert, convert_play, operating, votes
 from .clocks import Patience
 from .codec import UnknownEvent
 from .core import Table
@@ -51,6 +51,7 @@ from .gameclock import GameClock
 from .ids import read_table_id
 from .metrics import TableMetrics
 from .openings import freeze, thaw, with_numbers
+from .operating import Order
 from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
@@ -64,7 +65,7 @@ from .store import (
     Superseded,
 )
 from .talk import Talk
-from .views import SPECTATORS
+from .views import RECORD, SPECTATORS
 
 T = TypeVar("T")
 
@@ -148,6 +149,8 @@ class LiveTable:
         self.feed = Feed(around.most_kept)
         self._epoch = epoch
         self._moved = False
+        self._revealed: set[Feed] = set()
+        """With all tiles open, one for each operator who looks."""
         self._hands = FinishedHands()
         self._around = around
         self._sequence = 0
@@ -299,6 +302,27 @@ class LiveTable:
         self._around.metrics.streams.labels("spectator").inc()
         return reader
 
+    async def reveal(self, order: Order, on_news: Callable[[], None]) -> Reader:
+        """Follow the table with all tiles open, from a snapshot on; it is noted who does, and why.
+
+        Raises `TableIsClosed` and `RequestIdReused`.
+        """
+        await self.do(lambda table: operating.reveal(table, order))
+        feed, first, upto = self.feed.revealed(), self._hands.first_sequence, self._sequence
+        self._revealed.add(feed)
+        try:
+            if first:
+                journal = self._around.journal
+                feed.catch_up(await journal.read(self.table_id, first - 1, upto))
+            else:
+                feed.catch_up([])
+            reader = feed.open(RECORD, feed.last(RECORD), on_news, snapshot=True)
+        except BaseException:
+            self._revealed.discard(feed)
+            raise
+        self._around.metrics.streams.labels("spectator").inc()
+        return reader
+
     def say(self, seat: int, request: table_pb2.SayRequest) -> None:
         """Let the others hear what a seat says."""
         if self.state.closed:
@@ -308,8 +332,9 @@ class LiveTable:
 
     def leave(self, reader: Reader) -> None:
         """A reader is gone. Only if it is the seat's newest, the seat has nobody now."""
-        self.feed.close(reader)
-        kind = "spectator" if reader.viewer == SPECTATORS else "seat"
+        reader.feed.close(reader)
+        self._revealed.discard(reader.feed)
+        kind = "spectator" if reader.viewer in (SPECTATORS, RECORD) else "seat"
         self._around.metrics.streams.labels(kind).dec()
         if self._attending.get(reader.viewer) is reader:
             del self._attending[reader.viewer]
@@ -383,6 +408,11 @@ class LiveTable:
         """Play it no longer: another process does, or will. Its task ends, then its readers do."""
         self._moved = True
         self._work.set()
+
+    def end_readers(self) -> None:
+        """Tell all who follow the table to look for it elsewhere."""
+        for feed in (self.feed, *self._revealed):
+            feed.end(Moved(self.table_id))
 
     async def _turn(self, inputs: Sequence[_Input]) -> None:
         """One batch: inputs, what is due, the journal, the viewers, the outcomes."""
@@ -463,7 +493,8 @@ class LiveTable:
             self._done = isinstance(records[-1].event, HoldsReleased)
         for record in records:
             self._hands.see(record)
-        self.feed.publish(records)
+        for feed in (self.feed, *self._revealed):
+            feed.publish(records)
 
     def _before_hand(self, state: TableState) -> None:
         self._opened_with = freeze(state)

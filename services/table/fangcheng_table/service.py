@@ -23,6 +23,7 @@ from fangcheng_kit.principal import current
 
 from . import votes
 from .clocks import Patience
+from .errors import NotOperator
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
 from .gameclock import GameClock
@@ -32,6 +33,7 @@ from .live import LiveTable, Surroundings
 from .lobby import Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
+from .operating import Order
 from .outbox import Outbox
 from .peers import Peers, forwarded, forwarded_stream, was_passed_on
 from .records import News, Records
@@ -145,7 +147,10 @@ class TableServicer(TableServiceServicer):
         """See the contract."""
         table = await self._tables.get(request.table_id)
         waiter = Waiter(self._settings.heartbeat_seconds)
-        reader = table.watch(request.from_number, waiter.wake, snapshot=request.snapshot)
+        if request.HasField("reveal"):
+            reader = await table.reveal(_order(request.reveal), waiter.wake)
+        else:
+            reader = table.watch(request.from_number, waiter.wake, snapshot=request.snapshot)
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
                 yield response
@@ -229,6 +234,13 @@ class TableServicer(TableServiceServicer):
             for seat in table.seats:
                 seat.ClearField("is_bot")
         return table
+
+
+def _order(reveal: wire.Reveal) -> Order:
+    caller = current()
+    if caller.kind != "operator":
+        raise NotOperator("reveal")
+    return Order(reveal.request_id, caller.subject, reveal.reason, reveal.case_id)
 
 
 @asynccontextmanager

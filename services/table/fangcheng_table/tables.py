@@ -25,7 +25,6 @@ from .errors import (
     ChipsAndStakes,
     DuplicatePlayer,
     JournalUnavailable,
-    Moved,
     NoOwner,
     PlayedElsewhere,
     RequestIdReused,
@@ -315,7 +314,7 @@ class Tables:
             )
         if self._live.get(table.table_id) is table:
             del self._live[table.table_id]
-        table.feed.end(Moved(table.table_id))
+        table.end_readers()
 
     def _put_away(self, table: LiveTable) -> None:
         self._archive[table.table_id] = table
