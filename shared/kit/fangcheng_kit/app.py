@@ -89,17 +89,19 @@ class Kit:
         *,
         timeout_seconds: float | None = None,
         scopes: Sequence[str] = (),
+        own_token: bool = True,
         **options: Any,
     ) -> grpc.aio.Channel:
         """A channel to another service, with this one's own token and a deadline for every call.
 
         ``scopes``: of the token, such as ``act_as`` for a service that calls for players too.
+        ``own_token``: False for calls that carry their callers' credentials.
         Passes the request id of the call that is being handled on. The kit closes the channel after
         the service. ``options`` as for ``fangcheng_client.connect``.
         """
         channel = fangcheng_client.connect(
             target,
-            token=partial(self.token, tuple(scopes)),
+            token=partial(self.token, tuple(scopes)) if own_token else None,
             timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
