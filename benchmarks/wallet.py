@@ -48,6 +48,8 @@ PLAYERS = 400
 CALLERS = (1, 8, 64, 256)
 BATCH = 100
 STREAMS = 4
+STOCK = 12_000
+"""Settlements that are made beforehand for each second: more than are done in one."""
 CLIENTS = 8
 ENGINES = ("PostgreSQL", "SQLite")
 GOAL_PGBENCH = 2.0
@@ -120,7 +122,8 @@ async def measure(
     rounds = secrets.token_hex(4)
     ready = [commands(f"{rounds}/{number}") for number in range(callers)]
     # Making a command is not what is measured.
-    stock = [[next(one) for _ in range(max(2, 6_000 // callers))] for one in ready]
+    each = max(2, round(STOCK * seconds) // (callers * weight))
+    stock = [[next(one) for _ in range(each)] for one in ready]
     took: list[float] = []
     began = time.perf_counter()
     end = began + seconds

@@ -59,6 +59,8 @@ SETTLE = "settle"
 def identity(command: Command[Any]) -> tuple[str, str | None]:
     """The verb of a command, and the id under which it is done once, if it has one."""
     match command:
+        case Settle():
+            return SETTLE, command.key
         case OpenWallet():
             return "open_wallet", None
         case Freeze():
@@ -81,8 +83,6 @@ def identity(command: Command[Any]) -> tuple[str, str | None]:
             return "release_holds", None
         case ExpireHold():
             return "expire_hold", None
-        case Settle():
-            return SETTLE, command.key
         case Reverse():
             return "reverse", command.key
         case _:
@@ -258,6 +258,8 @@ def _move(desk: Desk, command: Deposit | Withdraw, amount: int, reason: str) -> 
 def decide(command: Command[Any], desk: Desk, new_id: Callable[[], str]) -> Decision[Any]:
     """What a command changes, and its answer; see the function of its verb."""
     match command:
+        case Settle():
+            return settle(desk, command)
         case OpenWallet():
             return open_wallet(desk, command)
         case Freeze():
@@ -280,8 +282,6 @@ def decide(command: Command[Any], desk: Desk, new_id: Callable[[], str]) -> Deci
             return release_holds(desk, command)
         case ExpireHold():
             return expire_hold(desk, command)
-        case Settle():
-            return settle(desk, command)
         case Reverse():
             return reverse(desk, command)
         case _:

@@ -74,7 +74,8 @@ class Desk:
 
     def balance(self, key: AccountKey) -> int:
         """What is in an account after what was posted here."""
-        return self.account(key)[0]
+        account = self.accounts.get(key)
+        return self.account(key)[0] if account is None else account[0]
 
     def bounds(self, key: AccountKey) -> tuple[int, int]:
         """The least and the largest balance of an account."""
@@ -149,11 +150,14 @@ class Desk:
         where: str,
     ) -> Posting:
         """Add to an account. ``where``: the field to name if the account leaves its bounds."""
-        balance, version = self.account(key)
+        account = self.accounts.get(key)
+        balance, version = self.view.account(key) if account is None else account
         balance, version = balance + amount, version + 1
-        least, most = bounds(key, self._currencies)
-        if not least <= balance <= most:
-            raise BalanceOutOfRange(str(key), least, most, where)
+        # What no bounds but a receivable's forbid needs no look at them.
+        if not 0 <= balance <= LARGEST or key[0] is Kind.RECEIVABLE:
+            least, most = bounds(key, self._currencies)
+            if not least <= balance <= most:
+                raise BalanceOutOfRange(str(key), least, most, where)
         self.accounts[key] = Account(balance, version)
         posting = Posting(key, version, amount, balance, reason, reference, memo)
         self.postings.append(posting)

@@ -32,10 +32,14 @@ from fangcheng_wallet.ledger import (
     Settle,
     Settled,
     Settlement,
+    Transfer,
 )
 
 Unit = tuple[str, str]
 """Currency and book."""
+
+_Sum = tuple[int, str, int, int]
+"""Party, reason, amount, number of the transfer."""
 
 
 class _Purses:
@@ -49,44 +53,51 @@ class _Purses:
     ) -> None:
         self._desk = desk
         self._key = command.key
-        self._unit = unit
-        self._limited = desk.has_floor(unit[0])
-        self._hold_only = command.hold_only and self._limited
+        self._unit = currency, book = unit
+        self._floor = desk.currency(currency).floor
+        self._hold_only = command.hold_only and self._floor is not None
         self._accounts = [
-            *(AccountKey(Kind.PLAYER, party.player_id, *unit) for party in command.parties),
-            AccountKey(Kind.HOUSE, "", *unit),
+            AccountKey(Kind.PLAYER, party.player_id, currency, book) for party in command.parties
         ]
-        self._holds = [
-            *([(one, one.account) for one in mine if one.unit == unit] for mine in holds),
-            [],
+        self._accounts.append(AccountKey(Kind.HOUSE, "", currency, book))
+        self._holds: list[Sequence[tuple[Hold, AccountKey]]] = [
+            [(one, one.account) for one in mine if one.unit == unit] if mine else ()
+            for mine in holds
         ]
+        self._holds.append(())
 
     def means(self) -> list[int | None]:
         """What each can pay before the hand brings it anything; ``None``: whatever it owes."""
         accounts = self._accounts[:HOUSE]
-        if not self._limited:
+        floor = self._floor
+        if floor is None:
             return [None] * len(accounts)
         means: list[int | None] = []
         for party, account in enumerate(accounts):
-            available = self._desk.spendable(account)
+            available = self._desk.balance(account) - floor
             if self._hold_only:
                 # A hold that is over must not let its player off.
                 over = sum(hold.given_back for hold, _ in self._holds[party])
                 available = min(available, over)
-            means.append(available + self._held(party))
+            means.append(available + self._held(party) if self._holds[party] else available)
         return means
 
     def balances(self) -> list[PartyBalance]:
         """What the parties have now."""
         balance = self._desk.balance
+        currency, book = self._unit
         return [
-            PartyBalance(party, *self._unit, balance(account), self._held(party))
-            for party, account in enumerate(self._accounts[:HOUSE])
+            PartyBalance(party, currency, book, balance(account), self._held(party) if holds else 0)
+            for party, (account, holds) in enumerate(
+                zip(self._accounts[:HOUSE], self._holds[:HOUSE], strict=True)
+            )
         ]
 
     def used(self) -> Iterator[Hold]:
         """The holds that the settlement has changed, as they are now."""
         for party, holds in enumerate(self._holds):
+            if not holds:
+                continue
             # What a hold that is over lets be taken, it lets be taken once.
             taken = 0
             if self._hold_only:
@@ -115,10 +126,7 @@ class _Purses:
 
     def _held(self, party: int) -> int:
         """What is left in a party's holds now."""
-        held = 0
-        for _, key in self._holds[party]:
-            held += self._desk.balance(key)
-        return held
+        return sum([self._desk.balance(key) for _, key in self._holds[party]])
 
 
 def settle(desk: Desk, command: Settle) -> Decision[Settled]:
@@ -168,54 +176,64 @@ def _pay_transfers(
 ) -> None:
     """Pay the transfers in one currency and book; ``paid``: of each transfer."""
     numbers: list[int] = []
-    debts: list[Debt] = []
+    transfers: list[Transfer] = []
     for number, one in enumerate(command.transfers):
         if (one.currency, one.book) == unit:
             numbers.append(number)
-            payer = HOUSE if one.from_party is None else one.from_party
-            payee = HOUSE if one.to_party is None else one.to_party
-            debts.append(Debt(payer, payee, one.amount))
-    incoming = _Sums()
-    outgoing = _Sums()
-    for number, debt, coins in zip(numbers, debts, clear(means, debts), strict=True):
+            transfers.append(one)
+    incoming: list[_Sum] = []
+    outgoing: list[_Sum] = []
+    for number, one, coins in zip(numbers, transfers, shares(means, transfers), strict=True):
         if coins:
             paid[number] = coins
-            reason = command.transfers[number].reason
-            incoming.add(debt.payee, reason, coins, number)
-            outgoing.add(debt.payer, reason, coins, number)
+            payer, payee, reason = one.from_party, one.to_party, one.reason
+            incoming.append((HOUSE if payee is None else payee, reason, coins, number))
+            outgoing.append((HOUSE if payer is None else payer, reason, coins, number))
     # What comes in is posted before what goes out: it may be what goes out.
-    for party, reason, coins, number in incoming:
+    for party, reason, coins, number in _summed(incoming):
         purses.take_in(party, coins, reason, f"transfers[{number}].amount")
-    for party, reason, coins, number in outgoing:
+    for party, reason, coins, number in _summed(outgoing):
         purses.pay_out(party, coins, reason, f"transfers[{number}].amount")
 
 
-class _Sums:
-    """What parties are to be posted: one sum for each reason, with its first transfer's number.
+def shares(means: Sequence[int | None], transfers: Sequence[Transfer]) -> list[int]:
+    """How much is paid of each transfer in one currency and book: see ``clearing``.
+
+    Mostly everybody has what he owes before he is paid anything, and nothing is to be shared.
+    """
+    left = list(means)
+    for one in transfers:
+        if one.from_party is not None and (has := left[one.from_party]) is not None:
+            if has < one.amount:
+                return clear(means, list(map(_debt, transfers)))
+            left[one.from_party] = has - one.amount
+    return [one.amount for one in transfers]
+
+
+def _debt(one: Transfer) -> Debt:
+    payer = HOUSE if one.from_party is None else one.from_party
+    payee = HOUSE if one.to_party is None else one.to_party
+    return Debt(payer, payee, one.amount)
+
+
+def _summed(payments: Sequence[_Sum]) -> list[_Sum]:
+    """One sum for each party and reason, with the number of its first transfer.
 
     A sum that would leave the range of amounts is told in parts.
     """
-
-    def __init__(self) -> None:
-        self._whole: list[tuple[int, str, int, int]] = []
-        self._last: dict[tuple[int, str], tuple[int, int]] = {}
-
-    def add(self, party: int, reason: str, coins: int, number: int) -> None:
-        """Add a payment."""
-        key = (party, reason)
-        last = self._last.get(key)
-        if last is not None:
-            if last[0] + coins <= LARGEST:
-                coins, number = last[0] + coins, last[1]
+    whole: list[_Sum] = []
+    last: dict[tuple[int, str], _Sum] = {}
+    for payment in payments:
+        party, reason, coins, _ = payment
+        before = last.get((party, reason))
+        if before is not None:
+            if before[2] + coins <= LARGEST:
+                payment = (party, reason, before[2] + coins, before[3])
             else:
-                self._whole.append((*key, *last))
-        self._last[key] = (coins, number)
-
-    def __iter__(self) -> Iterator[tuple[int, str, int, int]]:
-        """Party, reason, amount, number."""
-        yield from self._whole
-        for (party, reason), (coins, number) in self._last.items():
-            yield party, reason, coins, number
+                whole.append(before)
+        last[party, reason] = payment
+    whole += last.values()
+    return whole
 
 
 def units_of(command: Settle) -> list[Unit]:
@@ -264,6 +282,9 @@ def _holds_of(desk: Desk, command: Settle) -> list[list[Hold]]:
     """The holds of each party. Another player's is no hold of this party's."""
     holds: list[list[Hold]] = []
     for number, party in enumerate(command.parties):
+        if not party.hold_ids:
+            holds.append([])
+            continue
         mine: dict[str, Hold] = {}
         for place, hold_id in enumerate(party.hold_ids):
             hold = desk.view.hold(hold_id)
