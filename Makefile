@@ -65,6 +65,7 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 	.venv-bench/bin/python benchmarks/hands.py
 	$(BIN)/python benchmarks/rules.py
 	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/wallet.py
 	$(BIN)/python benchmarks/report.py
 

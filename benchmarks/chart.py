@@ -65,22 +65,27 @@ def curves(
     across: str,
     points: Mapping[str, Sequence[tuple[int, float]]],
     goals: Sequence[tuple[int, float]],
+    *,
+    even: bool = False,
 ) -> str:
-    """Multiples of a reference over a logarithmic scale, a mark where each is promised to be."""
+    """Figures over a scale that is logarithmic, or `even`; a mark where each is promised to be."""
     left, right, top, bottom, height = 60, 170, HEAD, 300, 350
     sizes = sorted({size for curve in points.values() for size, _ in curve})
     most = max([share for curve in points.values() for _, share in curve] + [1.0])
 
     def x(size: int) -> float:
-        return left + (WIDTH - left - right) * math.log10(size) / (math.log10(sizes[-1]) or 1.0)
+        place = size / sizes[-1] if even else math.log10(size) / (math.log10(sizes[-1]) or 1.0)
+        return left + (WIDTH - left - right) * place
 
     def y(share: float) -> float:
         return bottom - (bottom - top - 10) * share / most
 
     parts = [_text(16, 26, title, "title")]
-    for tenth in range(0, math.floor(most * 10) + 1, 2 if most <= 2 else 5):
-        parts.append(_line(left, y(tenth / 10), WIDTH - right, y(tenth / 10), "grid"))
-        parts.append(_text(left - 10, y(tenth / 10) + 4, f"{tenth / 10:.1f}", "faint", "end"))
+    step = _step(most / 7)
+    for number in range(math.floor(most / step) + 1):
+        tick = number * step
+        parts.append(_line(left, y(tick), WIDTH - right, y(tick), "grid"))
+        parts.append(_text(left - 10, y(tick) + 4, f"{tick:.{int(step < 1)}f}", "faint", "end"))
     parts += [_text(x(size), bottom + 20, f"{size:,}", "faint", "middle") for size in sizes]
     parts.append(_text((left + WIDTH - right) / 2, bottom + 40, across, "faint", "middle"))
     for colour, curve in zip(COLOURS, points.values(), strict=False):
@@ -99,6 +104,12 @@ def curves(
     for size, share in goals:
         parts.append(_line(x(size) - 9, y(share), x(size) + 9, y(share), "goal"))
     return _page(height, parts)
+
+
+def _step(least: float) -> float:
+    """The distance of two ticks: the first of 1, 2, 5, 10, 20, ... and their tenths."""
+    power: float = 10 ** math.floor(math.log10(least))
+    return next(times * power for times in (1, 2, 5, 10) if times * power >= least)
 
 
 def _page(height: int, parts: Sequence[str]) -> str:

@@ -12,8 +12,8 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROUNDS = 5
@@ -37,6 +37,10 @@ class Line:
     """The least ratio that is promised."""
     note: str = ""
     """A further figure, such as CPU time."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Figures for a chart, by name."""
+    rate: bool = True
+    """`per_second` is one; else it is what it is, in `unit`."""
 
     @property
     def ratio(self) -> float | None:
@@ -46,7 +50,7 @@ class Line:
         return self.per_second / self.reference_per_second
 
     def __str__(self) -> str:
-        text = f"  {self.what:46} {self.per_second:12,.0f} {self.unit}/s"
+        text = f"  {self.what:46} {self.per_second:12,.0f} {self.unit}{'/s' if self.rate else ''}"
         if self.ratio is not None:
             text += f"  {self.ratio:7.2f} × {self.reference}"
         if self.goal is not None and self.ratio is not None:

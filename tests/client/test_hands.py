@@ -58,8 +58,8 @@ def test_the_layout_is_that_of_the_rules() -> None:
 
 
 def test_a_hand_is_read_from_text() -> None:
-    assert Hand.read("123m456p77s [555z] (1111s) +7s") == Hand(
-        [11, 12, 13, 24, 25, 26, 37, 37, 37],
+    assert Hand.read("123m44p77s [555z] (1111s) +7s") == Hand(
+        [11, 12, 13, 24, 24, 37, 37, 37],
         [Meld("pong", [45, 45, 45]), Meld("concealed_kong", [31] * 4)],
         37,
     )
@@ -103,9 +103,19 @@ def test_options_left_out_have_their_defaults() -> None:
         (Hand([0]), "0 is no tile"),
         (Hand([11] * 8), "more than seven of 1m"),
         (Hand([11], [Meld("chow", [11, 12, 13])]), "no meld is 'chow'"),
-        (Hand([11], [Meld("chi", [])]), "no meld is 'chi' of 0 tiles"),
+        (Hand([11], [Meld("chi", [])]), "no meld is 'chi' of no tiles"),
+        (Hand([11], [Meld("pong", [12])]), "no meld is 'pong' of 2m"),
+        (Hand([11], [Meld("chi", [13, 12, 11])]), "no meld is 'chi' of 321m"),
+        (Hand([11], [Meld("chi", [41, 42, 43])]), "no meld is 'chi' of 123z"),
+        (Hand([11], [Meld("whirlwind", [*[45] * 5, 46, 47])]), "'whirlwind' of 5555567z"),
+        (Hand.read("11m [124m]"), "no meld is 'chi' of 124m"),
+        (Hand.read("11m [55z]"), "no meld is 'exposed_kong' of 55z"),
+        (Hand.read("11m (123m)"), "no meld is 'concealed_kong' of 123m"),
         (Hand([11], [Meld("pong", [12, 12, 12])] * 5), "5 melds"),
-        (Hand([11], options={"cap": 5}), "packs no option 'cap'"),
+        (Hand([11], options={"cap": 5}), "packs no option 'cap'; it packs: least, piao"),
+        (Hand([11], options={"least": 256}), "option 'least' is 256"),
+        (Hand([11], options={"least": -1}), "option 'least' is -1"),
+        (Hand([11], moment=256), "256 is no moment"),
     ],
 )
 def test_what_has_no_place_in_a_record_is_refused(hand: Hand, told: str) -> None:

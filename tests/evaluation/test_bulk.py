@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable
@@ -126,6 +127,21 @@ async def test_the_client_packs_and_reads_what_the_service_says(
     assert won.fan == 1
     assert never.reason == "FIFTH_COPY"
     assert hands.unpack(rules, results)[3:] == [ready, won, never] * 49
+
+
+async def test_what_the_client_s_page_shows_are_hands(stub: Stub, running: Running) -> None:
+    shown = [
+        text
+        for page in (hands.__doc__, hands.Hand.read.__doc__)
+        for text in re.findall(r'["`]([1-9mpsz +()\[\]]{13,})["`]', page or "")
+    ]
+    assert len(shown) == 3
+    async with connect(running.address, token=mint_token(KEY, "operator")) as channel:
+        rules = await hands.rule_set(channel, "baishan_kele")
+        results = await hands.evaluate(channel, rules, hands.pack(rules, shown))
+        assert not results["status"].any()
+        with pytest.raises(KeyError, match="there are: baishan_kele, baishan_dazui"):
+            await hands.rule_set(channel, "kele")
 
 
 @BY_RULE_SET

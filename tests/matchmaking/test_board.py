@@ -6,10 +6,17 @@ import asyncio
 from dataclasses import replace
 
 from fangcheng_matchmaking.board import MOST_PENDING, Board
-from fangcheng_matchmaking.core import Pool, Terms, Ticket, TicketState
+from fangcheng_matchmaking.core import Member, Offer, Pool, Terms, Ticket, TicketState
 
 POOL = Pool(pool_id="pool", name="pool", terms=Terms(rule_set="baishan_kele"))
-TICKET = Ticket(ticket_id="t", request_id="r", player_id="p", pool_id="pool", queued_ms=0, number=1)
+TICKET = Ticket(
+    ticket_id="t",
+    request_id="r",
+    members=(Member(player_id="p"),),
+    pool_id="pool",
+    queued_ms=0,
+    number=1,
+)
 
 
 def changed(ticket: Ticket, state: TicketState) -> Ticket:
@@ -17,7 +24,7 @@ def changed(ticket: Ticket, state: TicketState) -> Ticket:
 
 
 async def test_an_older_state_never_hides_a_newer_one() -> None:
-    board = Board({"pool": POOL})
+    board = Board({"pool": Offer(pool=POOL)})
     matched = changed(TICKET, TicketState.MATCHED)
     board.put(matched)
     board.put(TICKET)
@@ -31,7 +38,7 @@ async def test_an_older_state_never_hides_a_newer_one() -> None:
 
 
 async def test_a_slow_watcher_keeps_the_outcome_and_costs_no_more_than_its_bound() -> None:
-    board = Board({"pool": POOL})
+    board = Board({"pool": Offer(pool=POOL)})
     ticket = TICKET
     with board.watching("t") as watch:
         for _ in range(10 * MOST_PENDING):
@@ -49,7 +56,7 @@ async def test_a_slow_watcher_keeps_the_outcome_and_costs_no_more_than_its_bound
 
 
 async def test_only_the_newest_position_is_kept_for_a_watcher() -> None:
-    board = Board({"pool": POOL})
+    board = Board({"pool": Offer(pool=POOL)})
     others = [replace(TICKET, ticket_id=f"o{n}", number=0, queued_ms=-n) for n in range(1, 4)]
     board.put(TICKET, *others)
     with board.watching("t") as watch:
@@ -65,7 +72,7 @@ async def test_only_the_newest_position_is_kept_for_a_watcher() -> None:
 
 
 async def test_watches_that_ended_leave_nothing() -> None:
-    board = Board({"pool": POOL})
+    board = Board({"pool": Offer(pool=POOL)})
     board.put(TICKET)
     for _ in range(10_000):
         with board.watching("t") as watch:

@@ -19,13 +19,15 @@ from fangcheng_matchmaking import convert
 from fangcheng_matchmaking.core import (
     Match,
     MatchSeat,
+    Member,
     NewTicket,
     Problem,
     Ticket,
     TicketState,
 )
 from fangcheng_matchmaking.pools import parse_pools
-from fangcheng_matchmaking.sqlite import SqliteStore
+from fangcheng_matchmaking.sql import SqlStore
+from fangcheng_matchmaking.sqlite import open_sqlite
 from tests.matchmaking.world import (
     POOLS,
     Fault,
@@ -271,51 +273,51 @@ async def test_tickets_of_a_pool_that_was_taken_away_fail(world: World) -> None:
     assert (await again[0].join("silver", "again")).state == WAITING
 
 
-Prepare = Callable[[World, SqliteStore, Match], Awaitable[None]]
+Prepare = Callable[[World, SqlStore, Match], Awaitable[None]]
 
 
-async def _formed(world: World, store: SqliteStore, match: Match) -> None:
+async def _formed(world: World, store: SqlStore, match: Match) -> None:
     await store.form(match)
 
 
-async def _held(world: World, store: SqliteStore, match: Match) -> None:
+async def _held(world: World, store: SqlStore, match: Match) -> None:
     await _formed(world, store, match)
     placed = await world.wallet.PlaceHolds(convert.holds_request(match), None)
     holds = [[hold.hold_id] for hold in placed.holds]
     await store.held(match.match_id, holds)
 
 
-async def _asked(world: World, store: SqliteStore, match: Match) -> None:
+async def _asked(world: World, store: SqlStore, match: Match) -> None:
     await _held(world, store, match)
     await store.ask(match.match_id)
 
 
-async def _created(world: World, store: SqliteStore, match: Match) -> None:
+async def _created(world: World, store: SqlStore, match: Match) -> None:
     await _asked(world, store, match)
     world.tables.create(convert.table_request(await store.match(match.match_id)))
 
 
-async def _given_up(world: World, store: SqliteStore, match: Match) -> None:
+async def _given_up(world: World, store: SqlStore, match: Match) -> None:
     await _asked(world, store, match)
     await store.give_up(match.match_id, {})
 
 
-async def _given_up_with_a_failure(world: World, store: SqliteStore, match: Match) -> None:
+async def _given_up_with_a_failure(world: World, store: SqlStore, match: Match) -> None:
     await _held(world, store, match)
     await store.give_up(match.match_id, {"k-p3": Problem("UNKNOWN_WALLET", "none")})
 
 
-async def _left_while_held(world: World, store: SqliteStore, match: Match) -> None:
+async def _left_while_held(world: World, store: SqlStore, match: Match) -> None:
     await _held(world, store, match)
     await store.leave("k-p3")
 
 
-async def _left_while_formed(world: World, store: SqliteStore, match: Match) -> None:
+async def _left_while_formed(world: World, store: SqlStore, match: Match) -> None:
     await _formed(world, store, match)
     await store.leave("k-p3")
 
 
-async def _left_too_late(world: World, store: SqliteStore, match: Match) -> None:
+async def _left_too_late(world: World, store: SqlStore, match: Match) -> None:
     await _created(world, store, match)
     await store.leave("k-p3")
 
@@ -339,7 +341,7 @@ async def test_a_match_is_taken_up_wherever_the_process_before_ended(
 ) -> None:
     """`last` is what becomes of p3's ticket; the other three are seated or wait with their age."""
     world = stopped_world
-    store = await SqliteStore.open(world.folder / "matchmaking.db")
+    store = await open_sqlite(world.folder / "matchmaking.db")
     match = await _stored_match(world, store)
     await prepare(world, store, match)
     await store.close()
@@ -463,15 +465,15 @@ async def test_leavers_and_matches_race_to_one_outcome(world: World) -> None:
     assert told == {LEFT, ASSIGNED}
 
 
-async def _stored_match(world: World, store: SqliteStore) -> Match:
-    pool = parse_pools(POOLS)["silver"]
+async def _stored_match(world: World, store: SqlStore) -> Match:
+    pool = parse_pools(POOLS).pools["silver"].pool
     seats = []
     for number in range(4):
         world.wallet.silver[f"p{number}"] = 10_000
         ticket = NewTicket(
             ticket_id=f"k-p{number}",
             request_id="r",
-            player_id=f"p{number}",
+            members=(Member(player_id=f"p{number}"),),
             pool_id="silver",
             client_version=3,
             queued_ms=1_000 + number,
@@ -505,7 +507,7 @@ async def _all(found: Awaitable[list[int]], state: int) -> bool:
 
 async def _leaves(world: World, ticket_id: str) -> bool:
     """Whether the store has noted that the ticket's player wants out."""
-    store = await SqliteStore.open(world.folder / "matchmaking.db")
+    store = await open_sqlite(world.folder / "matchmaking.db")
     try:
         ticket: Ticket = await store.ticket(ticket_id)
     finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +33,19 @@ pools:
     rules: {id: baishan_kele, revision: 2, options: {cap: 0, piao: false, end: word}}
     stakes: [{currency: silver, per_unit: 10, buy_in: 1000}]
     hands: 4
-    timing: {turn_ms: 3000, between_hands_ms: 0}
+    rounds: 2
+    timing: {turn_ms: 3000, between_hands_ms: 0, reserve_ms: 9000, away: trustee_to_end}
     least_client_version: 7
     fill_with_bots_after_ms: 900
-  - {id: two, name: 第二, rules: {id: jintan}}
+    bots_where_silver_is_staked: true
+  - {id: two, name: 第二, rules: {id: jintan}, starting_chips: 500}
 """
 
 
 def test_a_file_is_read_in_its_order() -> None:
-    pools = parse_pools(GOOD)
+    pools = parse_pools(GOOD).pools
     assert list(pools) == ["one", "two"]
-    one = pools["one"]
+    one = pools["one"].pool
     assert (one.name, one.least_client_version, one.fill_with_bots_after_ms) == (
         "the first",
         7,
@@ -51,23 +55,27 @@ def test_a_file_is_read_in_its_order() -> None:
     assert one.terms.options == {"cap": 0, "piao": False, "end": "word"}
     assert one.terms.options["piao"] is False
     assert one.terms.stakes == (Stake(currency="silver", per_unit=10, buy_in=1_000),)
-    assert one.terms.timing == Timing(turn_ms=3_000, between_hands_ms=0)
-    assert pools["two"].terms.timing == Timing()
+    assert one.terms.timing == Timing(
+        turn_ms=3_000, between_hands_ms=0, reserve_ms=9_000, away="trustee_to_end"
+    )
+    assert (one.terms.rounds, pools["two"].pool.terms.starting_chips) == (2, 500)
+    assert pools["two"].pool.terms.timing == Timing()
 
 
 def test_the_pools_that_come_with_the_service() -> None:
-    pools = load_pools()
+    offers = load_pools()
+    pools = offers.pools
     assert list(pools) == [
         f"{rules.id}-{kind}" for kind in ("practice", "silver") for rules in BUILT_IN
     ]
     for rules in BUILT_IN:
-        practice, silver = pools[f"{rules.id}-practice"], pools[f"{rules.id}-silver"]
+        practice, silver = pools[f"{rules.id}-practice"].pool, pools[f"{rules.id}-silver"].pool
         assert practice.terms.rule_set == silver.terms.rule_set == rules.id
         assert 0 < practice.fill_with_bots_after_ms <= 3_000
         assert {stake.currency for stake in practice.terms.stakes} == {"points"}
         assert {stake.currency for stake in silver.terms.stakes} == {"silver", "points"}
         assert silver.fill_with_bots_after_ms == 0, "bots do not play for silver unasked"
-    assert unplayable(pools.values(), LISTED) == []
+    assert unplayable(offers, LISTED) == []
 
 
 OLDER = rules_pb2.RuleSet(id="old", revision=2, options=[rules_pb2.OptionSpec(id="late")])
@@ -93,9 +101,9 @@ OLDER = rules_pb2.RuleSet(id="old", revision=2, options=[rules_pb2.OptionSpec(id
     ],
 )
 def test_what_no_evaluator_plays_is_told_with_its_pool(rules: str, complaint: str) -> None:
-    pools = parse_pools(f"pools: [{{id: one, name: first, rules: {{{rules}}}}}]")
+    offers = parse_pools(f"pools: [{{id: one, name: first, rules: {{{rules}}}}}]")
     listed = [*LISTED, rules_pb2.RuleSet(id="old", revision=3), OLDER]
-    assert unplayable(pools.values(), listed) == [f"pool one: {complaint}"]
+    assert unplayable(offers, listed) == [f"pool one: {complaint}"]
 
 
 def test_options_within_their_bounds_and_older_revisions_are_played() -> None:
@@ -105,7 +113,7 @@ pools:
   - {id: b, name: b, rules: {id: jintan, revision: 1, options: {several_winners: false}}}
   - {id: c, name: c, rules: {id: old, revision: 2}}
 """
-    assert unplayable(parse_pools(text).values(), [*LISTED, OLDER]) == []
+    assert unplayable(parse_pools(text), [*LISTED, OLDER]) == []
 
 
 async def test_pools_that_nobody_plays_end_the_start(stopped_world: World) -> None:
@@ -149,12 +157,14 @@ async def test_until_an_evaluator_has_listed_the_rule_sets_the_service_is_not_he
         (("per_unit: 10", "per_unit: 0"), "pools[0].stakes[0].per_unit: Input should be greater"),
         (("buy_in: 1000", f"buy_in: {2**53 + 1}"), "pools[0].stakes[0].buy_in: Input should be"),
         (("turn_ms: 3000", "turn_ms: 1.5"), "pools[0].timing.turn_ms: Input should be a valid"),
+        (("trustee_to_end", "wait"), "pools[0].timing.away: Input should be 'escape' or"),
+        (("rounds: 2", "starting_chips: 5"), "pools[0]: starting_chips are counted only where"),
         (("id: two", "id: one"), "pools: the id one is given twice"),
         (("id: jintan", "revision: 1"), "pools[1].rules.id: Field required"),
         (("cap: 0", "cap: 0.5"), "pools[0].rules.options.cap"),
         (
             ("buy_in: 1000}", "buy_in: 1000}, {currency: silver, per_unit: 1}"),
-            "pools[0].stakes: the currency silver is staked twice",
+            "pools[0].stakes: the currency silver is given twice",
         ),
     ],
 )
@@ -162,7 +172,56 @@ def test_a_mistake_is_told_with_its_key(change: tuple[str, str], complaint: str)
     assert change[0] in GOOD
     with pytest.raises(BadPools) as error:
         parse_pools(GOOD.replace(*change), "my.yaml")
-    assert f"my.yaml: {complaint}" in str(error.value)
+    assert complaint in str(error.value)
+    line = re.match(r"my\.yaml:(\d+): ", str(error.value))
+    assert line is not None
+
+
+@pytest.mark.parametrize(
+    ("keys", "complaint"),
+    [
+        ("mode: friendly", "pools[0].mode: Input should be 'casual', 'ranked', 'anti_cheat' or"),
+        ("mode: ranked", "pools[0]: rating: a ranked pool says what it rates by"),
+        ("mode: anti_cheat; most_party: 2", "pools[0]: most_party: players of an anti_cheat pool"),
+        ("most_party: 5", "pools[0].most_party: Input should be less than or equal to 4"),
+        ("rating: {currency: points, spread: 9, widest: 8}", "pools[0].rating: widest is less"),
+        ("hold_only: true", "pools[0]: hold_only: nothing is held where no stake has a buy_in"),
+        ("starting_chips: 9; stakes: [{currency: a, per_unit: 1}]", "pools[0]: starting_chips are"),
+        (
+            "stakes: [{currency: a, per_unit: 1, buy_in: 9}]; fill_with_bots_after_ms: 1",
+            "pools[0]: fill_with_bots_after_ms: bots would win and lose a",
+        ),
+        ("newer: {revision: 1, changes: {hands: 4}}", "pools[0].newer.revision: must be greater"),
+        ("newer: {revision: 2, changes: {}}", "pools[0].newer.changes: Dictionary should have"),
+        ("newer: {revision: 2, changes: {id: x}}", "pools[0].newer.changes.id: cannot be changed"),
+        ("newer: {revision: 2, changes: {hands: x}}", "pools[0].newer.changes.hands: Input should"),
+        ("newer: {revision: 2, percent: 101, changes: {}}", "pools[0].newer.percent: Input should"),
+    ],
+)
+def test_what_does_not_fit_together_is_told_with_its_line(keys: str, complaint: str) -> None:
+    lines = ["pools:", "  - id: one", "    name: first", "    rules: {id: jintan}"]
+    lines += [f"    {key}" for key in keys.split("; ")]
+    with pytest.raises(BadPools) as error:
+        parse_pools("\n".join(lines), "my.yaml")
+    whole = complaint.startswith("pools[0]: ")
+    assert str(error.value).startswith(f"my.yaml:{2 if whole else 5}: {complaint}")
+
+
+def test_a_newer_revision_has_what_the_pool_has_but_for_its_changes() -> None:
+    text = """
+pools:
+  - id: one
+    name: first
+    rules: {id: jintan}
+    hands: 8
+    least_client_version: 3
+    newer: {revision: 2, percent: 12.5, labels: {channel: beta}, changes: {hands: 4}}
+"""
+    offers = parse_pools(text)
+    offer = offers.pools["one"]
+    assert offer.newer == replace(offer.pool, revision=2, terms=replace(offer.pool.terms, hands=4))
+    assert (offer.percent, offer.labels) == (12.5, {"channel": "beta"})
+    assert unplayable(offers, LISTED) == []
 
 
 @pytest.mark.parametrize("text", ["", "pools: []", "[]", "pools: [1]", "a: ["])
@@ -176,10 +235,10 @@ async def test_the_service_does_not_start_with_bad_pools(tmp_path: Path) -> None
     path.write_text("pools: []", "utf-8")
     settings = MatchmakingSettings(
         dev_key="a development key of the tests, long enough",
-        database=tmp_path / "matchmaking.db",
+        database=str(tmp_path / "matchmaking.db"),
         pools=path,
     )
-    with pytest.raises(StartFailed, match=r"pools\.yaml: pools: List should have at least 1 item"):
+    with pytest.raises(StartFailed, match=r"pools\.yaml:1: pools: List should have"):
         async with serving("matchmaking", settings, open_service):
             pass
     with pytest.raises(BadPools, match="cannot be read"):
@@ -190,7 +249,7 @@ async def test_a_database_that_cannot_be_used_ends_the_start_and_is_named(tmp_pa
     path = tmp_path / "matchmaking.db"
     path.write_text("no database" * 500, "utf-8")
     settings = MatchmakingSettings(
-        dev_key="a development key of the tests, long enough", database=path
+        dev_key="a development key of the tests, long enough", database=str(path)
     )
     with pytest.raises(StartFailed, match=r"matchmaking\.db cannot be used: "):
         async with serving("matchmaking", settings, open_service):

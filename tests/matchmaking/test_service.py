@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc as pb_grpc
-from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_client import Problem, connect, explain
 from fangcheng_kit.errors import NotFound, ResourceExhausted, Unavailable
 from fangcheng_kit.principal import mint_token
@@ -77,6 +77,8 @@ async def test_four_players_go_from_the_queue_to_their_seats(world: World) -> No
     assert request.hands == 8
     assert request.rules.options["cap"].integer == 0
     assert (request.timing.turn_ms, request.timing.claim_window_ms) == (3_000, 0)
+    assert (request.timing.vote_ms, request.rounds) == (5_000, 2)
+    assert request.timing.away == state_pb2.AWAY_POLICY_TRUSTEE_TO_END
     assert not request.timing.HasField("between_hands_ms")
     for seat in request.seats:
         assert seat.profile == bytes([int(seat.player_id[1:])])
@@ -186,7 +188,11 @@ async def test_what_cannot_join_is_told_why(world: World) -> None:
     ticket = await player.join("free")
     queued = await problem(player.join("free", "second"))
     assert (queued.code, queued.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "ALREADY_QUEUED")
-    assert queued.metadata == {"ticket_id": ticket.ticket_id, "pool_id": "free"}
+    assert queued.metadata == {
+        "player_id": "p0",
+        "ticket_id": ticket.ticket_id,
+        "pool_id": "free",
+    }
     reused = await problem(player.join("practice"))
     assert (reused.code, reused.reason, reused.field) == (
         grpc.StatusCode.ALREADY_EXISTS,
@@ -310,7 +316,7 @@ async def test_a_seated_player_cannot_queue_until_the_table_has_closed(world: Wo
     table_id = (await players[0].outcome()).table_id
     told = await problem(players[0].join("free", "again"))
     assert (told.code, told.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "ALREADY_SEATED")
-    assert told.metadata == {"table_id": table_id}
+    assert told.metadata == {"player_id": players[0].player_id, "table_id": table_id}
     world.tables.close(table_id)
     assert (await players[0].join("free", "again")).state == WAITING
     world.check()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fangcheng_kit.migrations import BadDatabase
 from fangcheng_matchmaking.core import (
     Match,
     MatchSeat,
     MatchState,
+    Member,
     NewTicket,
     Problem,
     Stake,
@@ -20,18 +24,26 @@ from fangcheng_matchmaking.core import (
     Ticket,
     TicketState,
 )
-from fangcheng_matchmaking.sqlite import SqliteStore
+from fangcheng_matchmaking.migrations import QUEUES
+from fangcheng_matchmaking.postgres import open_postgres
+from fangcheng_matchmaking.sqlite import open_sqlite
 from fangcheng_matchmaking.store import (
+    Apart,
+    Changes,
+    Joined,
     LiveTicket,
     NotWaiting,
+    Pause,
     RequestReused,
     SomebodyLeaves,
     Store,
-    StoreError,
+    StoreUnavailable,
     UnknownMatch,
     UnknownTicket,
     WrongStep,
 )
+from tests.matchmaking.world import eventually
+from tests.postgres import database_of, execute
 
 TERMS = Terms(
     rule_set="baishan_kele",
@@ -41,10 +53,11 @@ TERMS = Terms(
 )
 POOR = Problem(reason="INSUFFICIENT_BALANCE", message="too little")
 
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 Open = Callable[[], Awaitable[Store]]
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "postgres"])
 async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
     """Opens the store anew each time it is called, as a process that was restarted would."""
     opened: list[Store] = []
@@ -52,7 +65,10 @@ async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     async def open_store() -> Store:
         while opened:
             await opened.pop().close()
-        opened.append(await SqliteStore.open(tmp_path / "matchmaking.db"))
+        if request.param == "sqlite":
+            opened.append(await open_sqlite(tmp_path / "matchmaking.db"))
+        else:
+            opened.append(await open_postgres(await database_of(tmp_path, QUEUES)))
         return opened[-1]
 
     yield open_store
@@ -69,7 +85,7 @@ def new(number: int, request_id: str = "r", **more: object) -> NewTicket:
     fields: dict[str, object] = {
         "ticket_id": f"t{number}-{request_id}",
         "request_id": request_id,
-        "player_id": f"p{number}",
+        "members": (Member(player_id=f"p{number}"),),
         "pool_id": "pool",
         "queued_ms": 1_000 + number,
         **more,
@@ -85,8 +101,9 @@ def match_of(tickets: list[Ticket], match_id: str = "m") -> Match:
         labels={"club": "a"},
         formed_ms=5_000,
         seats=tuple(
-            MatchSeat(ticket_id=one.ticket_id, player_id=one.player_id, profile=one.profile)
+            MatchSeat(ticket_id=one.ticket_id, player_id=member.player_id, profile=member.profile)
             for one in tickets
+            for member in one.members
         ),
     )
 
@@ -116,7 +133,14 @@ async def states(store: Store, *ids: str) -> list[str]:
 
 async def test_a_ticket_is_stored_as_it_was_given(store: Store) -> None:
     given = new(
-        1, client_version=7, profile=b"\x00\xff", labels={"club": "阿"}, standby=True, is_bot=True
+        1,
+        client_version=7,
+        members=(Member(player_id="p1", profile=b"\x00\xff"), Member(player_id="阿")),
+        labels={"club": "阿"},
+        traits=frozenset({"x", "y"}),
+        rating=-7.5,
+        standby=True,
+        is_bot=True,
     )
     joined = await store.join(given)
     assert not joined.replayed
@@ -152,7 +176,9 @@ async def test_the_same_request_id_with_other_contents_is_refused(store: Store) 
     for other in (
         {"pool_id": "other"},
         {"client_version": 3},
-        {"profile": b"x"},
+        {"members": (Member(player_id="p1", profile=b"x"),)},
+        {"members": (Member(player_id="p1"), Member(player_id="p2"))},
+        {"traits": frozenset({"x"})},
         {"labels": {"a": "b"}},
         {"standby": True},
     ):
@@ -160,7 +186,7 @@ async def test_the_same_request_id_with_other_contents_is_refused(store: Store) 
             await store.join(new(1, **other))
         with pytest.raises(RequestReused):
             await store.replay(new(1, **other))
-    assert len(await store.live_tickets()) == 1
+    assert len((await store.live_tickets()).tickets) == 1
 
 
 async def test_request_ids_of_two_players_do_not_meet(store: Store) -> None:
@@ -207,7 +233,7 @@ async def test_one_refused_call_takes_nothing_from_those_beside_it(store: Store)
     )
     assert isinstance(results[1], UnknownTicket)
     assert isinstance(results[2], LiveTicket)
-    assert [one.player_id for one in await store.live_tickets()] == ["p0", "p1", "p2"]
+    assert [one.player_id for one in (await store.live_tickets()).tickets] == ["p0", "p1", "p2"]
 
 
 async def test_a_caller_that_goes_away_does_not_undo_what_it_began(store: Store) -> None:
@@ -241,7 +267,7 @@ async def test_what_is_not_there_is_said_to_be_unknown(store: Store) -> None:
 async def test_a_match_goes_from_the_queue_to_the_table(store: Store) -> None:
     match = match_of(await four(store))
     tickets = await store.form(match)
-    assert [(one.state, one.match_id, one.seat) for one in tickets] == [
+    assert [(one.state, one.match_id, one.members[0].seat) for one in tickets] == [
         (TicketState.MATCHED, "m", seat) for seat in range(4)
     ]
     assert await store.match("m") == match
@@ -250,11 +276,11 @@ async def test_a_match_goes_from_the_queue_to_the_table(store: Store) -> None:
     assert [seat.hold_ids for seat in held.seats] == [("h0",), ("h1",), ("h2",), ("h3",)]
     assert held.terms == TERMS
     assert held.labels == {"club": "a"}
-    assert (await store.ticket("t2-r")).hold_ids == ("h2",)
+    assert (await store.ticket("t2-r")).members[0].hold_ids == ("h2",)
     assert (await store.ask("m")).state is MatchState.ASKED
     assert [one.match_id for one in await store.unfinished_matches()] == ["m"]
     tickets = await store.seated("m", "table", "host:1")
-    assert [(one.state, one.table_id, one.endpoint, one.seat) for one in tickets] == [
+    assert [(one.state, one.table_id, one.endpoint, one.members[0].seat) for one in tickets] == [
         (TicketState.ASSIGNED, "table", "host:1", seat) for seat in range(4)
     ]
     assert await store.unfinished_matches() == []
@@ -369,7 +395,7 @@ async def test_tickets_go_back_with_their_age_and_nothing_of_the_match(store: St
     for ticket_id, ticket in tickets.items():
         assert ticket.state is TicketState.WAITING
         assert ticket.age_key == before[ticket_id].age_key
-        assert (ticket.match_id, ticket.seat, ticket.hold_ids) == (None, None, ())
+        assert (ticket.match_id, ticket.members) == (None, before[ticket_id].members)
         assert ticket.version > before[ticket_id].version
     assert await store.unfinished_matches() == []
 
@@ -397,7 +423,12 @@ async def test_live_tickets_come_oldest_first(store: Store) -> None:
     for number in (3, 1, 2):
         await store.join(new(number, queued_ms=10 * number))
     await store.join(new(4, queued_ms=20))
-    assert [one.player_id for one in await store.live_tickets()] == ["p1", "p2", "p4", "p3"]
+    assert [one.player_id for one in (await store.live_tickets()).tickets] == [
+        "p1",
+        "p2",
+        "p4",
+        "p3",
+    ]
 
 
 async def test_forgetting_spares_what_is_live_or_young(store: Store) -> None:
@@ -437,25 +468,179 @@ async def test_a_restart_after_any_step_finds_everything_as_it_was(
     store = await reopen()
     assert await store.live_tickets() == tickets
     assert await store.unfinished_matches() == matches
-    assert len(tickets) == 4
+    assert len(tickets.tickets) == 4
 
 
 async def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "matchmaking.db"
-    await (await SqliteStore.open(path)).close()
+    await (await open_sqlite(path)).close()
     db = sqlite3.connect(path)
-    db.execute("PRAGMA user_version = 99")
+    db.execute("UPDATE alembic_version SET version_num = '9999'")
+    db.commit()
     db.close()
-    with pytest.raises(StoreError, match="schema 99"):
-        await SqliteStore.open(path)
+    with pytest.raises(BadDatabase, match="revision 9999"):
+        await open_sqlite(path)
 
 
-@pytest.fixture(params=["sqlite"])
-async def quick_store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
-    """A store that forgets all at its end, for tests of very many steps."""
-    store = await SqliteStore.open(":memory:")
-    yield store
-    await store.close()
+PAIR = Apart(player_id="p1", other_id="p2", origin="operator", reason="collusion", case_id="c")
+
+
+async def test_a_party_has_one_ticket_and_each_of_it_no_other(store: Store) -> None:
+    pair = (Member(player_id="p1"), Member(player_id="p2"))
+    first = (await store.join(new(1, members=pair))).ticket
+    with pytest.raises(LiveTicket) as refused:
+        await store.join(new(3, members=(Member(player_id="p3"), Member(player_id="p2"))))
+    assert (refused.value.player_id, refused.value.ticket) == ("p2", first)
+    assert await store.live_ticket("p2") == first
+    assert await store.live_ticket("p3") is None
+    await store.leave(first.ticket_id)
+    assert not (await store.join(new(2))).replayed
+
+
+async def test_seats_and_holds_of_a_party_are_each_players_own(store: Store) -> None:
+    pair = (Member(player_id="p0"), Member(player_id="p9"))
+    tickets = [(await store.join(new(0, members=pair))).ticket]
+    tickets += [(await store.join(new(number))).ticket for number in (1, 2)]
+    await store.form(match_of(tickets))
+    await store.held("m", HOLDS)
+    members = (await store.ticket("t0-r")).members
+    assert [(one.player_id, one.seat, one.hold_ids) for one in members] == [
+        ("p0", 0, ("h0",)),
+        ("p9", 1, ("h1",)),
+    ]
+
+
+async def test_changes_are_told_once_each_as_the_tickets_stand(store: Store) -> None:
+    first = await store.changes(0)
+    await store.join(new(1))
+    await store.join(new(2))
+    await store.leave("t1-r")
+    told = await store.changes(first.head)
+    assert [(one.player_id, one.state) for one in told.tickets] == [
+        ("p2", TicketState.WAITING),
+        ("p1", TicketState.LEFT),
+    ]
+    assert (await store.live_tickets()).head == told.head
+    assert await store.changes(told.head) == Changes([], told.head)
+
+
+async def test_whom_players_met_and_avoid_is_on_their_next_ticket(store: Store) -> None:
+    await asked(store)
+    await store.seated("m", "table", "e")
+    await store.table_closed("table")
+    await store.keep_apart(Apart(player_id="p0", other_id="p7", origin="player"))
+    ticket = (await store.join(new(0, "again"))).ticket
+    assert ticket.met == {"p1", "p2", "p3"}
+    assert ticket.apart == {"p7"}
+    assert (await store.join(new(7))).ticket.apart == frozenset(), "the other does not learn of it"
+
+
+async def test_a_pair_that_is_barred_is_so_for_both_and_for_tickets_that_wait(
+    store: Store,
+) -> None:
+    await store.join(new(1))
+    await store.join(new(2))
+    changed = await store.keep_apart(PAIR)
+    assert {one.player_id: one.apart for one in changed} == {"p1": {"p2"}, "p2": {"p1"}}
+    assert await store.keep_apart(PAIR) == []
+    assert await store.apart("p1") == [PAIR]
+    assert [one.other_id for one in await store.apart("p2")] == ["p1"]
+    changed = await store.bring_together(replace(PAIR, player_id="p2", other_id="p1"))
+    assert [one.apart for one in changed] == [frozenset()] * 2
+    assert await store.apart("p1") == []
+
+
+async def test_a_ticket_that_waits_moves_to_another_revision(store: Store) -> None:
+    await store.join(new(1))
+    assert (await store.move("t1-r", 2)).revision == 2
+    assert (await store.move("t1-r", 2)).version == 2
+    await store.leave("t1-r")
+    assert (await store.move("t1-r", 3)).revision == 2
+
+
+async def test_a_pool_is_matched_by_one_owner_until_the_lease_ends(store: Store) -> None:
+    assert await store.lease("a", {"x", "y"}, 60_000) == {"x", "y"}
+    assert await store.lease("b", {"x", "z"}, 60_000) == {"z"}
+    assert await store.lease("a", {"x", "y", "z"}, 60_000) == {"x", "y"}
+    assert await store.lease("a", {"x"}, 0) == {"x"}
+
+    async def taken_over() -> bool:
+        return await store.lease("b", {"x", "y"}, 60_000) == {"x"}
+
+    await eventually(taken_over)
+    await store.give_up_leases("a")
+    assert await store.lease("b", {"x", "y"}, 60_000) == {"x", "y"}
+
+
+async def test_twenty_owners_at_once_have_each_pool_once(store: Store) -> None:
+    pools = {f"pool {number}" for number in range(10)}
+    held = await asyncio.gather(*(store.lease(f"o{n}", pools, 60_000) for n in range(20)))
+    assert sorted(pool for mine in held for pool in mine) == sorted(pools)
+
+
+async def test_pauses_are_kept_until_they_are_ended(reopen: Open) -> None:
+    pause = Pause(closed=True, reason="maintenance", time_ms=7)
+    store = await reopen()
+    await store.pause("x", replace(pause, closed=False))
+    await store.pause("x", pause)
+    store = await reopen()
+    assert await store.pauses() == {"x": pause}
+    await store.pause("x", None)
+    assert await store.pauses() == {}
+
+
+async def test_two_stores_on_one_postgres_take_no_player_twice(tmp_path: Path) -> None:
+    """One live ticket a player, from two connections and two replicas (nakama 2.7.0)."""
+    database = await database_of(tmp_path, QUEUES)
+    one, other = await open_postgres(database), await open_postgres(database)
+    try:
+        calls = [
+            store.join(new(number % 5, f"r{number}-{place}"))
+            for number in range(50)
+            for place, store in enumerate((one, other))
+        ]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        joined = [one.ticket.player_id for one in answers if isinstance(one, Joined)]
+        assert sorted(joined) == [f"p{number}" for number in range(5)]
+        refused = [one for one in answers if not isinstance(one, Joined)]
+        assert all(isinstance(one, LiveTicket) for one in refused)
+        told = await other.changes(0)
+        assert sorted(one.player_id for one in told.tickets) == sorted(joined)
+    finally:
+        await one.close()
+        await other.close()
+
+
+async def test_a_postgres_that_was_away_is_used_again(tmp_path: Path) -> None:
+    store = await open_postgres(await database_of(tmp_path, QUEUES))
+    try:
+        await store.join(new(1))
+        await execute(
+            "postgres",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'fangcheng-matchmaking'",
+        )
+
+        async def answers() -> bool:
+            try:
+                await store.check()
+            except StoreUnavailable:
+                return False
+            return True
+
+        await eventually(answers)
+        assert (await store.join(new(1))).replayed
+    finally:
+        await store.close()
+
+
+@pytest.fixture
+async def quick_store() -> AsyncIterator[Store]:
+    """A store in memory where there is such a place, for tests of very many steps."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        store = await open_sqlite(f"{folder}/matchmaking.db")
+        yield store
+        await store.close()
 
 
 async def test_cancel_against_commit_ten_thousand_times_has_one_outcome(

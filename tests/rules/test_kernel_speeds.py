@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -170,33 +171,47 @@ from fangcheng_rules.kernels.facts import held_kinds
 {comment}
 MASK = {mask}
 OTHER = {other}
+elsewhere = types.ModuleType("elsewhere")
+elsewhere.NAMED, elsewhere.UNNAMED = {named}, {unnamed}
 
 
-def helper(x):
-    return x + {added}
+def helper(x, y={default}, *, z={keyword}):
+    return x + y + z + {added}
+
+
+def counting(least):
+    return lambda x: x >= least
+
+
+enough = counting({enclosed})
 
 
 def allows(hand, reading):
     \"\"\"{words}\"\"\"
-    return helper(held_kinds(hand)) & MASK != {constant}
+    return helper(held_kinds(hand)) & MASK & elsewhere.NAMED != {constant} and enough(hand)
 """
 
 
 def digest_with(**changes: object) -> str:
-    parts = {"comment": "", "mask": 1, "other": 1, "added": 1, "words": "Words.", "constant": 0}
-    space: dict[str, Any] = {}
+    numbers = "mask other added constant named unnamed default keyword enclosed"
+    parts = {"comment": "", "words": "Words.", **dict.fromkeys(numbers.split(), 1)}
+    space: dict[str, Any] = {"types": types}
     exec(RULES.format(**parts | changes), space)  # a rule set's file, as it could be
     return folders.digest_of_functions(space["allows"])
 
 
-@pytest.mark.parametrize("change", [{"mask": 2}, {"added": 2}, {"constant": 1}])
+@pytest.mark.parametrize(
+    "change", ["mask", "added", "constant", "named", "default", "keyword", "enclosed"]
+)
 def test_machine_code_of_a_rule_set_goes_by_all_that_its_functions_use(
-    change: dict[str, object],
+    change: str,
 ) -> None:
-    assert digest_with(**change) != digest_with()
+    assert digest_with(**{change: 2}) != digest_with()
 
 
-@pytest.mark.parametrize("change", [{"comment": "# Why."}, {"other": 2}, {"words": "Others."}])
+@pytest.mark.parametrize(
+    "change", [{"comment": "# Why."}, {"other": 2}, {"unnamed": 2}, {"words": "Others."}]
+)
 def test_machine_code_of_a_rule_set_does_not_go_by_what_they_do_not_use(
     change: dict[str, object],
 ) -> None:

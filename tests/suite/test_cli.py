@@ -81,6 +81,8 @@ def test_the_promised_commands_are_there() -> None:
         "ledger verify",
         "wallet conformance",
         "simulate",
+        "record",
+        "replay",
         "verify",
     } == set(commands())
 
@@ -165,6 +167,7 @@ def test_evaluate_tells_how_far_away_a_hand_is(run: Run) -> None:
         (["123m456p78999s11z", "--rules", "baicheng"], "no 1z", "fangcheng rules baicheng"),
         (["123m456p78999s11m", "--flowers", "1f"], "no such flower", "rules baishan_kele"),
         (["123m456p789s1m12z1f", "--rules", "jintan"], "no hand holds 1f", "--flowers 12f"),
+        (["123m456p78999s11m", "--flowers", "9f"], "--flowers: there is no 9f", "1f to 8f"),
         (["123m", "--rules", "riichi"], "no rule set riichi", "baishan_kele"),
         (["123m", "--option", "cap"], "no value", "cap=VALUE"),
         (["123m", "--option", "cap=-1"], "whole number", "cap (default 50)"),

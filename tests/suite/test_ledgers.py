@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
 import os
 import sqlite3
+import sys
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +28,8 @@ from tests.suite.test_conformance import Backwards
 from tests.wallet.ledgers import PLAYERS
 from tests.wallet.test_service import deposit, pay, settle
 from tests.wallet.wire import KEY, Served, served
+
+FANGCHENG = Path(sys.executable).with_name("fangcheng")
 
 
 class Told(Console):
@@ -191,6 +195,50 @@ async def test_what_the_command_needs_is_told() -> None:
             (wallet_at(address), ["miracles"], "there is no check miracles"),
             (wallet_at(address, ca_file=Path("none.pem")), [], "cannot read none.pem"),
             (wallet_at("studio.example:9000", table_token="t"), [], "plain text"),
+            (wallet_at("127.0.0.1:1"), [], "the wallet does not answer"),
         ):
             with pytest.raises(SuiteError, match=complaint):
                 await check_wallet(asked, only, Told())
+
+
+async def test_a_token_that_is_not_taken_is_no_broken_promise(wallet: Served) -> None:
+    table, told = mint_token(KEY, "service:table"), Told()
+    for tokens in (("garbage", table), (table, "garbage"), (None, table)):
+        asked = wallet_at(
+            wallet.running.address, table_token=tokens[0], matchmaking_token=tokens[1]
+        )
+        with pytest.raises(SuiteError, match="refuses the caller") as caught:
+            await check_wallet(asked, [], told)
+        assert "--token" in str(caught.value.hint)
+    assert told.text == ""
+
+
+# Elsewhere.
+
+
+async def test_a_wallet_that_no_suite_runs_is_audited_verified_and_exported(
+    wallet: Served, tmp_path: Path
+) -> None:
+    await chained(wallet)
+    file = tmp_path / "entries.csv"
+
+    async def ask(token: str, *command: str) -> tuple[int | None, str]:
+        asked = await asyncio.create_subprocess_exec(
+            *(FANGCHENG, "ledger", *command, "--target", wallet.running.address),
+            env={**os.environ, "FANGCHENG_TOKEN": token},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        told, _ = await asked.communicate()
+        return asked.returncode, told.decode()
+
+    for command, seen in (
+        (["audit"], "The ledger is balanced."),
+        (["verify"], "Every entry is as it was written."),
+        (["export", str(file)], "10 entries in"),
+    ):
+        code, told = await ask(mint_token(KEY, "operator"), *command)
+        assert (code, seen in told) == (0, True), told
+        code, told = await ask("garbage", *command)
+        assert (code, "TOKEN_INVALID" in told) == (1, True), told
+    assert len(file.read_text().splitlines()) == 11

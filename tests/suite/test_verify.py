@@ -12,7 +12,7 @@ from fangcheng.table.v1 import events_pb2, records_pb2
 from fangcheng_rules import tiles, wall
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_suite.errors import VerificationFailed
-from fangcheng_suite.verify import verify
+from fangcheng_suite.verify import verify_shuffle
 
 KELE = rule_set("baishan_kele")
 CHAIN = wall.SecretChain(root=b"r" * 32, length=8)
@@ -61,7 +61,7 @@ def record() -> records_pb2.HandRecord:
 
 
 def test_an_honest_record_checks_out() -> None:
-    found = verify(record(), CHAIN.commitment)
+    found = verify_shuffle(record(), CHAIN.commitment)
     assert (found.wall_tiles, found.dealt, found.drawn_front, found.drawn_back) == (136, 53, 2, 1)
 
 
@@ -135,9 +135,9 @@ def test_a_record_that_was_changed_is_refused(
     changed = record()
     tamper(changed)
     with pytest.raises(VerificationFailed, match="the shuffle does not check out"):
-        verify(changed, CHAIN.commitment)
+        verify_shuffle(changed, CHAIN.commitment)
 
 
 def test_a_record_of_another_commitment_is_refused() -> None:
     with pytest.raises(VerificationFailed, match="another commitment"):
-        verify(record(), hashlib.sha256(b"other").digest())
+        verify_shuffle(record(), hashlib.sha256(b"other").digest())

@@ -90,7 +90,7 @@ async def test_a_hand_goes_on_in_the_next_suite(tmp_path: Path) -> None:
         after = await watched(suite, table.table_id, "hand_settled")
         assert after.hand_number == before.hand_number
         verified = suite.fangcheng("verify", table.table_id, str(before.hand_number))
-        assert "The shuffle checks out." in verified.stdout, verified.stderr
+        assert "The hand checks out." in verified.stdout, verified.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import score
 from fangcheng_table import codec, votes
 from fangcheng_table.clocks import Patience
+from fangcheng_table.convert_settlement import FEE
 from fangcheng_table.core import Table
 from fangcheng_table.dealing import chain_of
 from fangcheng_table.events import (
@@ -240,6 +241,9 @@ def paid(settlement: Settlement) -> tuple[Payment, ...]:
     return tuple(
         Payment(p.currency, p.book, p.source, p.target, p.amount, p.amount, p.reason)
         for p in settlement.postings
+    ) + tuple(
+        Payment(fee.currency, fee.book, fee.seat, None, fee.amount, fee.amount, FEE)
+        for fee in settlement.fees
     )
 
 

@@ -443,13 +443,13 @@ class Gateway:
         async for message in self.call:
             match message.WhichOneof("message"):
                 case "events":
-                    self.batches.append(len(message.events.events))
+                    if message.events.events:
+                        self.batches.append(len(message.events.events))
+                    self.acted += message.events.acted
                     for entry in message.events.events:
                         self._event(entry)
                 case "problem":
                     self.problems.append(message.problem)
-                case "acted":
-                    self.acted.append(message.acted)
                 case "done":
                     self.done.append((message.done.player_id, message.done.table_id))
                 case _:

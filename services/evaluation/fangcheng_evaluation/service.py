@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -38,10 +37,6 @@ from .metrics import Metrics
 from .settings import EvaluationSettings
 
 SERVICE = "fangcheng.evaluation.v1.EvaluationService"
-
-# Threads that hold the interpreter hand it over this quickly, so that the event loop (health,
-# single hands) need not wait for Python's usual 5 ms each time.
-SWITCH_SECONDS = 0.000_5
 
 Question = TypeVar("Question", evaluation_pb2.AnalyzeRequest, evaluation_pb2.ScoreRequest)
 Answer = TypeVar("Answer", bound=Message)
@@ -241,8 +236,6 @@ async def open_service(settings: EvaluationSettings, kit: Kit) -> AsyncIterator[
     packed = Lane(
         "packed", settings.threads, settings.most_waiting_packed_hands, metrics.lane("packed")
     )
-    switch_seconds = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
     kit.health(False, "the kernels are warming up")
     try:
         async with running(_warm_up(kit)):
@@ -260,7 +253,6 @@ async def open_service(settings: EvaluationSettings, kit: Kit) -> AsyncIterator[
                 )
             ]
     finally:
-        sys.setswitchinterval(switch_seconds)
         for lane in (single, batches, packed):
             lane.close()
 

@@ -1,8 +1,9 @@
-"""The matchmaker's decisions: tickets and the time go in, groups of four come out.
+"""What the matchmaker deals with: pools, tickets and matches. `matching` puts tickets together.
 
-A *ticket* is one player's place in the queue of a *pool*. Four tickets become a *match*: their
-buy-ins are held, then a table is created that takes the holds over, then the tickets are
-assigned. Nothing here knows a clock, chance, a database or the wire.
+A *ticket* is the place of one player, or of a party that sits together, in the queue of a *pool*.
+Tickets with four players become a *match*: their buy-ins are held, then a table is created that
+takes the holds over, then the tickets are assigned. Nothing here knows a clock, chance, a database
+or the wire.
 
 ::
 
@@ -20,10 +21,11 @@ assigned. Nothing here knows a clock, chance, a database or the wire.
 from __future__ import annotations
 
 import random
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import sha256
+from typing import Literal
 
 SEATS = 4
 
@@ -47,7 +49,7 @@ LIVE = frozenset({TicketState.WAITING, TicketState.MATCHED, TicketState.ASSIGNED
 
 
 class MatchState(StrEnum):
-    """How far four tickets have come on their way to a table."""
+    """How far four players have come on their way to a table."""
 
     FORMED = "formed"
     """The tickets belong to it; holds may have been asked for."""
@@ -77,30 +79,61 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A player of a ticket."""
+
+    player_id: str
+    profile: bytes = b""
+    seat: int | None = None
+    """At the table, once the ticket is matched."""
+    hold_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewTicket:
-    """What a player queues with."""
+    """What a player, or a party of two to four, queues with."""
 
     ticket_id: str
     request_id: str
-    """The player's own; a repeat is answered with the first ticket."""
-    player_id: str
+    """The first member's own; a repeat is answered with the first ticket."""
+    members: tuple[Member, ...]
+    """Sit together or not at all; the first is the one who queued."""
     pool_id: str
+    """Empty: it is a ticket of a room."""
+    room_id: str = ""
+    revision: int = 1
+    """Of the pool, under which they queued."""
     client_version: int = 0
-    profile: bytes = b""
     labels: Mapping[str, str] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    """Who share one are not seated together in an `anti_cheat` pool. Digests: not to be read."""
+    rating: float = 0.0
+    """The mean of a party's."""
     standby: bool = False
     """It waits only to fill up a table."""
     is_bot: bool = False
     queued_ms: int
     """When it was queued, in milliseconds since 1970; its age counts from here."""
 
+    @property
+    def player_id(self) -> str:
+        """The player who queued."""
+        return self.members[0].player_id
+
+    @property
+    def player_ids(self) -> tuple[str, ...]:
+        """All players of it."""
+        return tuple(member.player_id for member in self.members)
+
     def asks_the_same(self, other: NewTicket) -> bool:
         """Whether both were queued by the same request, but for what the service adds."""
         return (
             self.pool_id == other.pool_id
             and self.client_version == other.client_version
-            and self.profile == other.profile
+            and [(one.player_id, one.profile) for one in self.members]
+            == [(one.player_id, one.profile) for one in other.members]
             and dict(self.labels) == dict(other.labels)
+            and self.traits == other.traits
             and self.standby == other.standby
         )
 
@@ -115,24 +148,30 @@ class Ticket(NewTicket):
     """Counts the changes of this ticket, so that an older state never hides a newer one."""
     state: TicketState = TicketState.WAITING
     leaving: bool = False
-    """The player asked to leave while the ticket was matched."""
+    """A player asked to leave while the ticket was matched."""
+    apart: frozenset[str] = frozenset()
+    """Players whom a member avoids, or from whom an operator keeps one."""
+    met: frozenset[str] = frozenset()
+    """Players of the members' last tables."""
     match_id: str | None = None
-    seat: int | None = None
     table_id: str | None = None
     endpoint: str | None = None
     """Where the table's owner listens."""
-    hold_ids: tuple[str, ...] = ()
     problem: Problem | None = None
 
     @property
     def is_live(self) -> bool:
-        """Whether it keeps its player from queueing again."""
+        """Whether it keeps its players from queueing again."""
         return self.state in LIVE
 
     @property
     def age_key(self) -> tuple[int, int]:
         """Orders tickets, the oldest first."""
         return (self.queued_ms, self.number)
+
+    def member(self, player_id: str) -> Member | None:
+        """The member who is this player."""
+        return next((one for one in self.members if one.player_id == player_id), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +183,27 @@ class Stake:
     per_unit: int
     buy_in: int = 0
     """Held when the player is seated; 0: nothing is held."""
+    entry_minimum: int = 0
+    """Who has less available may not queue; 0: the buy-in is enough."""
+    minimum: int = 0
+    """Who has less after a hand leaves the table; 0: nobody has to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fee:
+    """Paid to the house with the first hand of a table."""
+
+    currency: str
+    book: str = ""
+    amount: int
+    """Of each who pays."""
+    by_owner: bool = False
+    """The owner of a room pays, and nobody else."""
+    seat: int | None = None
+    """Who pays at the table; None: each player."""
+
+
+Away = Literal["escape", "trustee_to_end"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +216,12 @@ class Timing:
     claim_window_ms: int | None = None
     between_hands_ms: int | None = None
     away_grace_ms: int | None = None
+    reserve_ms: int | None = None
+    ready_ms: int | None = None
+    vote_ms: int | None = None
+    vacancy_ms: int | None = None
+    away: Away | None = None
+    """What becomes of who is away for longer than the grace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +233,15 @@ class Terms:
     """0: the newest."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     stakes: tuple[Stake, ...] = ()
+    fees: tuple[Fee, ...] = ()
+    hold_only: bool = False
+    """Nobody loses more than his buy-in and what the hand brings him."""
     hands: int = 0
     """0: until a player leaves."""
+    rounds: int = 0
+    """圈: how often the deal goes around the table; 0: that ends nothing."""
+    starting_chips: int = 0
+    """Units that each begins with, where nothing is staked; 0: they are not limited."""
     timing: Timing = Timing()
 
     @property
@@ -176,17 +249,104 @@ class Terms:
         """The stakes of which something is held."""
         return tuple(stake for stake in self.stakes if stake.buy_in > 0)
 
+    def costs_the_same(self, other: Terms) -> bool:
+        """Whether players put the same at stake."""
+        return (self.stakes, self.fees, self.hold_only) == (
+            other.stakes,
+            other.fees,
+            other.hold_only,
+        )
+
+
+class Mode(StrEnum):
+    """What a pool is for."""
+
+    CASUAL = "casual"
+    RANKED = "ranked"
+    ANTI_CHEAT = "anti_cheat"
+    """Players come alone, their gateway says where from, and who shares that is kept apart."""
+    PRACTICE = "practice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How far apart ratings at a table may be: the longer the oldest has waited, the farther."""
+
+    points: float
+    """To either side of the oldest ticket's rating, at first."""
+    widen_per_second: float = 0.0
+    widest: float | None = None
+    """Never more than this; None: in the end anybody will do."""
+
+    def at(self, waited_ms: int) -> float:
+        """How far after a wait."""
+        wide = self.points + self.widen_per_second * max(0, waited_ms) / 1_000
+        return wide if self.widest is None else min(wide, self.widest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rating:
+    """What players of a pool are rated by."""
+
+    currency: str = ""
+    """Their balance in it, such as points; empty: how well they have played the rule set."""
+    book: str = ""
+    spread: Spread
+
+    @property
+    def by_skill(self) -> bool:
+        """Whether hands of the pool are rated, and its players by them."""
+        return not self.currency
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """A queue with its terms."""
+    """A queue with its terms, in one revision."""
 
     pool_id: str
     name: str
+    revision: int = 1
     terms: Terms
+    mode: Mode = Mode.CASUAL
     least_client_version: int = 0
+    most_party: int = 1
+    """Players who may queue together."""
+    rating: Rating | None = None
+    """None: everybody may meet everybody."""
+    rematch_after_ms: int = 10_000
+    """Who have met at their last table meet again only when one has waited as long."""
     fill_with_bots_after_ms: int = 0
     """Seats still empty after this are filled with standby tickets; 0: never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A pool as it is configured: one revision for all, and perhaps a newer one for some."""
+
+    pool: Pool
+    newer: Pool | None = None
+    percent: float = 0.0
+    """Of the players get the newer one: always the same, drawn by their ids."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Whose ticket has all of these gets the newer one; empty: this brings it to nobody."""
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """Its revisions."""
+        return (self.pool,) if self.newer is None else (self.pool, self.newer)
+
+    def of(self, player_id: str, labels: Mapping[str, str]) -> Pool:
+        """The revision that a player gets."""
+        if self.newer is None:
+            return self.pool
+        labelled = bool(self.labels) and self.labels.items() <= labels.items()
+        drawn = f"{self.pool.pool_id} {self.newer.revision} {player_id}".encode()
+        share = int.from_bytes(sha256(drawn).digest()[:4]) / 2**32 * 100
+        return self.newer if labelled or share < self.percent else self.pool
+
+    def revision(self, revision: int) -> Pool | None:
+        """The pool in a revision; None where it is not configured (any longer)."""
+        return next((pool for pool in self.pools if pool.revision == revision), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +362,7 @@ class MatchSeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Four tickets on their way to a table."""
+    """Four players on their way to a table."""
 
     match_id: str
     pool_id: str
@@ -212,7 +372,9 @@ class Match:
     state: MatchState = MatchState.FORMED
     formed_ms: int = 0
     filled: bool = False
-    """A standby ticket is among the four."""
+    """A standby ticket is among them."""
+    rated: bool = False
+    """Its hands count for the skill of its players."""
     table_id: str | None = None
     failed: Mapping[str, Problem] = field(default_factory=dict)
     """RETURNING: the tickets that do not go back, by id."""
@@ -222,89 +384,17 @@ class Match:
         """All holds of all seats."""
         return tuple(hold for seat in self.seats for hold in seat.hold_ids)
 
-
-class Queue:
-    """The waiting tickets of one pool, in the order of their age.
-
-    Players and standby tickets wait in lines of their own: a standby ticket is never what a
-    table is made for.
-    """
-
-    def __init__(self, fill_after_ms: int = 0) -> None:
-        self.fill_after_ms = fill_after_ms
-        self._tickets: dict[str, Ticket] = {}
-        self._players: list[tuple[int, int, str]] = []
-        self._standby: list[tuple[int, int, str]] = []
-
-    def __len__(self) -> int:
-        """Players waiting, standby not counted."""
-        return len(self._players)
-
     @property
-    def standby(self) -> int:
-        """Tickets on standby."""
-        return len(self._standby)
-
-    @property
-    def oldest_queued_ms(self) -> int | None:
-        """When the longest waiting player was queued."""
-        return self._players[0][0] if self._players else None
-
-    def put(self, ticket: Ticket) -> None:
-        """Adds a ticket, or replaces it by its newer state."""
-        self.remove(ticket.ticket_id)
-        self._tickets[ticket.ticket_id] = ticket
-        insort(self._line(ticket), (*ticket.age_key, ticket.ticket_id))
-
-    def remove(self, ticket_id: str) -> None:
-        """Takes a ticket out, if it is in."""
-        ticket = self._tickets.pop(ticket_id, None)
-        if ticket is not None:
-            line = self._line(ticket)
-            del line[bisect_left(line, (*ticket.age_key, ticket_id))]
-
-    def position(self, ticket_id: str) -> int:
-        """Place in the ticket's own line, 1 is next; 0: not in the queue."""
-        ticket = self._tickets.get(ticket_id)
-        if ticket is None:
-            return 0
-        return bisect_left(self._line(ticket), (*ticket.age_key, ticket_id)) + 1
-
-    def groups(self, now_ms: int) -> list[tuple[Ticket, ...]]:
-        """The groups of four that can be seated now, those of the oldest first.
-
-        Changes nothing: a ticket leaves the queue when its match is stored.
-        """
-        players, spare = self._players, self._standby
-        whole = len(players) - len(players) % SEATS
-        groups = [players[at : at + SEATS] for at in range(0, whole, SEATS)]
-        rest = players[whole:]
-        missing = SEATS - len(rest)
-        if self._fills(rest, now_ms) and len(spare) >= missing:
-            groups.append([*rest, *spare[:missing]])
-        return [tuple(self._tickets[key[2]] for key in group) for group in groups]
-
-    def next_fill_ms(self) -> int | None:
-        """When standby tickets will complete a table, unless players do before; None: never."""
-        rest = self._players[len(self._players) - len(self._players) % SEATS :]
-        if not rest or not self.fill_after_ms or len(self._standby) < SEATS - len(rest):
-            return None
-        return rest[0][0] + self.fill_after_ms
-
-    def _fills(self, rest: Sequence[tuple[int, int, str]], now_ms: int) -> bool:
-        if not rest or not self.fill_after_ms:
-            return False
-        return now_ms >= rest[0][0] + self.fill_after_ms
-
-    def _line(self, ticket: Ticket) -> list[tuple[int, int, str]]:
-        return self._standby if ticket.standby else self._players
+    def ticket_ids(self) -> tuple[str, ...]:
+        """Its tickets, each once, by their first seat."""
+        return tuple(dict.fromkeys(seat.ticket_id for seat in self.seats))
 
 
 def form_match(
     match_id: str, pool: Pool, group: Sequence[Ticket], now_ms: int, chance: random.Random
 ) -> Match:
-    """A match of four tickets, the seats drawn by chance."""
-    drawn = list(group)
+    """A match of tickets with four players, the seats drawn by chance."""
+    drawn = [(ticket, member) for ticket in group for member in ticket.members]
     chance.shuffle(drawn)
     return Match(
         match_id=match_id,
@@ -313,15 +403,16 @@ def form_match(
         seats=tuple(
             MatchSeat(
                 ticket_id=ticket.ticket_id,
-                player_id=ticket.player_id,
-                profile=ticket.profile,
+                player_id=member.player_id,
+                profile=member.profile,
                 is_bot=ticket.is_bot,
             )
-            for ticket in drawn
+            for ticket, member in drawn
         ),
         labels=shared_labels(ticket.labels for ticket in group if not ticket.standby),
         formed_ms=now_ms,
         filled=any(ticket.standby for ticket in group),
+        rated=pool.rating is not None and pool.rating.by_skill,
     )
 
 

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .board import Board
-from .core import Match, MatchState, Problem, Ticket, TicketState
+from .core import Match, MatchState, Problem, TicketState
 from .metrics import Metrics
 from .partners import Refused, Tables, Unanswered, Wallet
-from .store import SomebodyLeaves, Store
+from .store import SomebodyLeaves, Store, StoreUnavailable, WrongStep
 
 FIRST_BACKOFF_SECONDS = 0.05
 
@@ -82,9 +82,13 @@ class Matches:
         at: Match | None = match
         with self._metrics.unfinished.track_inprogress():
             while at is not None:
+                now = at
                 try:
-                    at = await self._step(at)
+                    at = await self._step(now)
                     backoff.reset()
+                    continue
+                except WrongStep:  # another replica was quicker
+                    at = await self._now(now)
                     continue
                 except Unanswered as error:
                     log.warning("no answer", problem=str(error))
@@ -93,12 +97,11 @@ class Matches:
                 self._metrics.repeated()
                 await asyncio.sleep(backoff.next_seconds())
 
-    async def fail_without_pool(self, ticket: Ticket) -> None:
-        """Fails a ticket that waits in a pool which the configuration has no longer."""
-        if ticket.state is TicketState.WAITING and ticket.pool_id not in self._board.queues:
-            problem = Problem("UNKNOWN_POOL", f"The pool {ticket.pool_id} has been taken away.")
-            self._board.put(await self._store.fail(ticket.ticket_id, problem))
-            self._metrics.failed(ticket.pool_id, problem.reason)
+    async def _now(self, match: Match) -> Match:
+        try:
+            return await self._store.match(match.match_id)
+        except StoreUnavailable:
+            return match  # its next step is refused again, or fails as the store does
 
     async def _step(self, match: Match) -> Match | None:
         """The next step; the match after it, or None where it has ended."""
@@ -123,7 +126,16 @@ class Matches:
                 self._refused(match, refused.problem)
             failed = dict.fromkeys(refused.ticket_ids, refused.problem)
             return await self._store.give_up(match.match_id, failed)
-        return await self._store.held(match.match_id, holds)
+        try:
+            return await self._store.held(match.match_id, holds)
+        except WrongStep:
+            # Another replica drives the match too. If it has given up before these were placed,
+            # nobody else knows of them.
+            now = await self._store.match(match.match_id)
+            if now.state in (MatchState.RETURNING, MatchState.RETURNED):
+                for hold_id in {hold for seat in holds for hold in seat} - set(now.hold_ids):
+                    await self._wallet.release(hold_id)
+            raise
 
     async def _seat(self, match: Match) -> Match | None:
         try:
@@ -135,7 +147,9 @@ class Matches:
         self._board.put(*tickets)
         self._table_given(match.pool_id)
         now_ms = self._clock_ms()
-        waits = [(now_ms - one.queued_ms) / 1_000 for one in tickets if not one.standby]
+        players = [one for one in tickets if not one.standby]
+        waits = [(now_ms - one.queued_ms) / 1_000 for one in players for _ in one.members]
+        self._board.note_seated(match.pool_id, now_ms, len(waits))
         self._metrics.seated(match.pool_id, waits, filled=match.filled)
         self._log.info("seated", match=match.match_id, table=table_id, pool=match.pool_id)
         return None
@@ -149,7 +163,6 @@ class Matches:
         for ticket in tickets:
             if ticket.state is TicketState.FAILED and ticket.problem is not None:
                 self._metrics.failed(ticket.pool_id, ticket.problem.reason)
-            await self.fail_without_pool(ticket)
         self._log.info(
             "returned", match=match.match_id, pool=match.pool_id, failed=len(match.failed)
         )
@@ -178,7 +191,8 @@ async def end_table(
         return False
     if is_open is None:
         for ticket in await store.at_table(table_id):
-            for hold_id in ticket.hold_ids:
-                await wallet.release(hold_id)
+            for member in ticket.members:
+                for hold_id in member.hold_ids:
+                    await wallet.release(hold_id)
     board.put(*await store.table_closed(table_id))
     return True

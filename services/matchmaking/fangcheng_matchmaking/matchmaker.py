@@ -1,6 +1,10 @@
 """The matchmaker as it runs: requests and time come in, matches are formed, tables watched.
 
-Nothing here decides (`core`, `store` do) and nothing knows the wire of players (`service` does).
+Nothing here decides (`joining`, `matching`, `store` do) and nothing knows the wire of players
+(`service` does).
+
+Any number of replicas run beside each other on one store. Each takes requests for all pools, and
+follows what the others do; each pool is matched by one of them, which holds its lease.
 """
 
 from __future__ import annotations
@@ -12,60 +16,36 @@ import time
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import grpc.aio
 
+from .admission import Admission, NotAdmitted
 from .board import Board, View
-from .core import Match, NewTicket, Pool, Queue, Ticket, TicketState, form_match
+from .core import Match, NewTicket, Offer, Problem, Ticket, TicketState, form_match
+from .joining import Joining
+from .lobby import Lobby
 from .matches import Backoff, Matches, end_table
+from .matching import Queue
 from .metrics import Metrics
 from .partners import Seat, Tables, Unanswered, Wallet
-from .store import Joined, LiveTicket, NotWaiting, Store
+from .store import Apart, Joined, NotWaiting, Pause, RatedHand, Store, StoreUnavailable
 
 T = TypeVar("T")
 
 POSITION_SECONDS = 0.5
 """How often at most the watchers of a queue are told that they have moved up."""
+SYNC_SECONDS = 0.1
+"""How often a replica looks for what the others have changed."""
+LEASE_MS = 2_000
+RENEW_SECONDS = 0.5
+"""With the lease: a pool whose replica was killed is matched by another within three seconds."""
 FORGET_SECONDS = 3_600.0
+ADMISSION_MS = 60_000
+"""A hand that has ended longer ago asks nobody: its players have been asked, or are gone."""
+NO_POOL = ""
+"""The lease of what belongs to no pool: rooms, and skills made of finished hands."""
 DAY_MS = 86_400_000
-
-
-class UnknownPool(Exception):
-    """No pool of that id."""
-
-
-class NotABot(Exception):
-    """Only bots wait on standby."""
-
-
-class NotFilled(Exception):
-    """The pool is never filled: nobody would come to seat a standby ticket."""
-
-
-class ClientTooOld(Exception):
-    """The pool takes newer clients."""
-
-    def __init__(self, least: int) -> None:
-        super().__init__(str(least))
-        self.least = least
-
-
-class AlreadyQueued(Exception):
-    """The player has a ticket in a queue."""
-
-    def __init__(self, ticket: Ticket) -> None:
-        super().__init__(ticket.ticket_id)
-        self.ticket = ticket
-
-
-class AlreadySeated(Exception):
-    """The player sits at a table that has not closed."""
-
-    def __init__(self, table_id: str) -> None:
-        super().__init__(table_id)
-        self.table_id = table_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +67,11 @@ class Matchmaker:
 
     def __init__(
         self,
-        pools: Mapping[str, Pool],
+        offers: Mapping[str, Offer],
         store: Store,
         wallet: Wallet,
         tables: Tables,
+        admission: Admission,
         metrics: Metrics,
         *,
         log: Any,
@@ -98,9 +79,12 @@ class Matchmaker:
         table_check_seconds: float,
         longest_backoff_seconds: float,
         keep_days: float,
+        room_minutes: float,
     ) -> None:
-        self.pools = pools
-        self.board = Board(pools)
+        self.offers = offers
+        self.board = Board(offers)
+        self.pauses: Mapping[str, Pause] = {}
+        """What operators have paused."""
         self._store = store
         self._wallet = wallet
         self._tables = tables
@@ -108,7 +92,15 @@ class Matchmaker:
         self._log = log
         self._chance = chance
         self._table_check_seconds = table_check_seconds
+        self._longest_backoff_seconds = longest_backoff_seconds
         self._keep_ms = int(keep_days * DAY_MS)
+        self._owner = secrets.token_hex(8)
+        self._mine: frozenset[str] = frozenset()
+        """The pools that this replica matches."""
+        self._lease_ends = 0.0
+        self._head = 0
+        self._admission = admission
+        self._joining = Joining(store, wallet, tables, admission, self._end)
         self._matches = Matches(
             store,
             self.board,
@@ -118,35 +110,61 @@ class Matchmaker:
             clock_ms=wall_clock_ms,
             chance=chance,
             longest_backoff_seconds=longest_backoff_seconds,
-            table_refused=self._pause,
+            table_refused=self._back_off,
             table_given=self._resume,
             log=log,
         )
-        self._pauses = {pool_id: Backoff(longest_backoff_seconds, chance) for pool_id in pools}
-        self._paused_until: dict[str, float] = {}
-        self._unfinished: list[Match] = []
+        self.lobby = Lobby(
+            store,
+            self._joining,
+            chance=chance,
+            clock_ms=wall_clock_ms,
+            lifetime_ms=int(room_minutes * 60_000),
+            drive=self._drive,
+            show=lambda tickets: self.board.put(*tickets),
+            leave=self.leave,
+        )
+        self._group = asyncio.TaskGroup()
+        self._backoffs: dict[str, Backoff] = {}
+        self._backing_off_until: dict[str, float] = {}
+        self._driven: set[str] = set()
         self._begun: set[asyncio.Task[Any]] = set()
-        for pool_id, queue in self.board.queues.items():
-            metrics.waiting.labels(pool_id, "player").set_function(queue.__len__)
-            metrics.waiting.labels(pool_id, "standby").set_function(partial(_standby, queue))
-            metrics.oldest_seconds.labels(pool_id).set_function(partial(_age_seconds, queue))
+        self._measure()
 
     async def load(self) -> None:
         """Takes up what the process before has left."""
-        self.board.put(*await self._store.live_tickets())
-        self._unfinished = await self._store.unfinished_matches()
-        for ticket in self.board.waiting():
-            await self._matches.fail_without_pool(ticket)
+        live = await self._store.live_tickets()
+        self.board.put(*live.tickets)
+        self._head = live.head
+        await self._lease()
 
     async def run(self) -> None:
         """Forms matches and follows them and their tables, until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for match in self._unfinished:
-                group.create_task(self._matches.drive(match))
-            group.create_task(self._form_matches(group))
-            group.create_task(self._check_tables())
-            group.create_task(self._tell_positions())
-            group.create_task(self._forget())
+        try:
+            async with self._group as group:
+                group.create_task(self._keep_leases())
+                group.create_task(self._follow())
+                group.create_task(self._form_matches())
+                group.create_task(self._check_tables())
+                group.create_task(self._tell_positions())
+                group.create_task(self._forget())
+                group.create_task(self._follow_hands())
+        finally:
+            with suppress(StoreUnavailable):  # then the leases end by themselves
+                await asyncio.shield(self._store.give_up_leases(self._owner))
+
+    async def reload(self, offers: Mapping[str, Offer]) -> None:
+        """Other pools, or other revisions of them, from now on.
+
+        Tickets of a revision that is gone go to the one that their player gets, where it costs the
+        same; otherwise they fail (POOL_CHANGED).
+        """
+        before, self.offers = self.offers, offers
+        self.board.offer(offers)
+        self._measure()
+        await self._lease()
+        await self._place_tickets(before)
+        self.board.changed.set()
 
     async def close(self) -> None:
         """Waits for what requests have begun."""
@@ -154,27 +172,11 @@ class Matchmaker:
             await asyncio.wait(self._begun)
 
     async def join(self, new: NewTicket) -> Joined:
-        """Queues a player.
-
-        Raises RequestReused; UnknownPool, NotABot, NotFilled, ClientTooOld; AlreadyQueued,
-        AlreadySeated; Refused where the player could not bring the buy-in; AioRpcError and
-        Unanswered where wallet or table do not answer.
-        """
+        """Queues a player or a party. Raises what `Joining.check` does."""
         replayed = await self._store.replay(new)
         if replayed is not None:
             return Joined(replayed, replayed=True)
-        pool = self.pools.get(new.pool_id)
-        if pool is None:
-            raise UnknownPool(new.pool_id)
-        if new.standby and not new.is_bot:
-            raise NotABot(new.player_id)
-        if new.standby and not pool.fill_with_bots_after_ms:
-            raise NotFilled(pool.pool_id)
-        if new.client_version < pool.least_client_version:
-            raise ClientTooOld(pool.least_client_version)
-        await self._check_free(new.player_id)
-        if pool.terms.stakes:
-            await self._wallet.check(new.player_id, pool.terms.stakes)
+        new = await self._joining.check(new, self.offers, self.pauses)
         return await self._finish(self._join(new))
 
     async def leave(self, ticket_id: str) -> Ticket:
@@ -210,36 +212,39 @@ class Matchmaker:
         ticket = await self._store.live_ticket(player_id)
         if ticket is None:
             return Status(None, await self._tables.seat_of(player_id))
+        member = ticket.member(player_id)
+        assert member is not None  # noqa: S101 - whose live ticket it is
         if ticket.state is not TicketState.ASSIGNED:
-            return Status(self.board.view(ticket), None, ticket.hold_ids)
+            return Status(self.board.view(ticket), None, member.hold_ids)
         table_id = ticket.table_id or ""
         endpoint: str | None = ticket.endpoint
         with suppress(grpc.aio.AioRpcError, Unanswered):  # then what we know is all there is
             endpoint = await self._tables.endpoint(table_id)
             if endpoint is None and await self._end(table_id):
                 return Status(None, await self._tables.seat_of(player_id))
-        seat = Seat(table_id, ticket.seat or 0, endpoint or ticket.endpoint or "")
-        return Status(self.board.view(ticket), seat, ticket.hold_ids)
+        seat = Seat(table_id, member.seat or 0, endpoint or ticket.endpoint or "")
+        return Status(self.board.view(ticket), seat, member.hold_ids)
 
-    async def _check_free(self, player_id: str) -> None:
-        live = await self._store.live_ticket(player_id)
-        if live is not None:
-            if live.state is not TicketState.ASSIGNED:
-                raise AlreadyQueued(live)
-            if not await self._end(live.table_id or ""):
-                raise AlreadySeated(live.table_id or "")
-        seat = await self._tables.seat_of(player_id)
-        if seat is not None:
-            raise AlreadySeated(seat.table_id)
+    async def keep_apart(self, pair: Apart) -> None:
+        """Two players are not seated together from now on."""
+        self.board.put(*await self._finish(self._store.keep_apart(pair)))
+
+    async def bring_together(self, pair: Apart) -> None:
+        """Takes `keep_apart` back."""
+        self.board.put(*await self._finish(self._store.bring_together(pair)))
+
+    async def apart(self, player_id: str) -> list[Apart]:
+        """Whom a player avoids, and with whom he is barred."""
+        return await self._store.apart(player_id)
+
+    async def pause(self, pool_id: str, pause: Pause | None) -> None:
+        """Pauses a pool, or ends its pause, in every replica."""
+        await self._finish(self._store.pause(pool_id, pause))
+        self.pauses = await self._store.pauses()
+        self.board.changed.set()
 
     async def _join(self, new: NewTicket) -> Joined:
-        try:
-            joined = await self._store.join(new)
-        except LiveTicket as other:
-            # Another request of the same player was quicker.
-            if other.ticket.state is TicketState.ASSIGNED:
-                raise AlreadySeated(other.ticket.table_id or "") from None
-            raise AlreadyQueued(other.ticket) from None
+        joined = await self._joining.join(new)
         self.board.put(joined.ticket)
         return joined
 
@@ -260,76 +265,164 @@ class Matchmaker:
         task.add_done_callback(self._begun.discard)
         return await asyncio.shield(task)
 
-    async def _form_matches(self, group: asyncio.TaskGroup) -> None:
+    async def _keep_leases(self) -> None:
+        """Renews the leases, and takes up the matches of replicas that are gone."""
+        placed: frozenset[str] = frozenset()
+        while True:
+            try:
+                await self._lease()
+                if placed != self._mine:
+                    await self._place_tickets({})
+                    placed = self._mine
+                if NO_POOL in self._mine:
+                    await self.lobby.close_expired()
+                for match in await self._store.unfinished_matches():
+                    if match.pool_id in self._mine:
+                        self._drive(match)
+            except Exception:  # the store; the next round tries again
+                self._log.exception("cannot renew leases")
+            await asyncio.sleep(RENEW_SECONDS)
+
+    async def _lease(self) -> None:
+        began = time.monotonic()
+        pools = {NO_POOL, *self.offers, *(ticket.pool_id for ticket in self.board.waiting())}
+        pools.update(match.pool_id for match in await self._store.unfinished_matches())
+        mine = await self._store.lease(self._owner, pools, LEASE_MS)
+        self.pauses = await self._store.pauses()
+        self._lease_ends = began + LEASE_MS / 1_000
+        if mine - self._mine:
+            self.board.changed.set()
+        self._mine = mine
+
+    async def _follow(self) -> None:
+        """Shows on the board what other replicas have changed."""
+        while True:
+            await asyncio.sleep(SYNC_SECONDS)
+            try:
+                changes = await self._store.changes(self._head)
+            except StoreUnavailable as error:
+                self._log.warning("cannot follow the store", problem=str(error.__cause__))
+                continue
+            self._head = changes.head
+            self.board.put(*changes.tickets)
+            self.lobby.note(changes.rooms)
+
+    async def _place_tickets(self, before: Mapping[str, Offer]) -> None:
+        """Deals with tickets that wait for a pool, or a revision of one, that is gone."""
+        for ticket in self.board.waiting():
+            if ticket.room_id or ticket.pool_id not in self._mine:
+                continue
+            offer = self.offers.get(ticket.pool_id)
+            if offer is None:
+                await self._fail(
+                    ticket, "UNKNOWN_POOL", f"The pool {ticket.pool_id} has been taken away."
+                )
+            elif offer.revision(ticket.revision) is None:
+                old = before.get(ticket.pool_id)
+                was = None if old is None else old.revision(ticket.revision)
+                now = offer.of(ticket.player_id, ticket.labels)
+                if was is not None and was.terms.costs_the_same(now.terms):
+                    self.board.put(await self._store.move(ticket.ticket_id, now.revision))
+                else:
+                    await self._fail(
+                        ticket, "POOL_CHANGED", "What the pool costs has changed; queue again."
+                    )
+
+    async def _fail(self, ticket: Ticket, reason: str, message: str) -> None:
+        failed = await self._store.fail(ticket.ticket_id, Problem(reason, message))
+        self.board.put(failed)
+        if failed.state is TicketState.FAILED:
+            self._metrics.failed(ticket.pool_id, reason)
+
+    async def _form_matches(self) -> None:
         while True:
             self.board.changed.clear()
-            for pool in self.pools.values():
+            for queue in list(self.board.queues.values()):
                 try:
-                    await self._form_in(pool, group)
+                    await self._form_in(queue)
                 except Exception:  # the store; the tickets wait in it
-                    self._log.exception("cannot form matches", pool=pool.pool_id)
-                    self._pause(pool.pool_id)
+                    self._log.exception("cannot form matches", pool=queue.pool.pool_id)
+                    self._back_off(queue.pool.pool_id)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds_to_next()):
                     await self.board.changed.wait()
 
-    async def _form_in(self, pool: Pool, group: asyncio.TaskGroup) -> None:
-        queue = self.board.queues[pool.pool_id]
-        while not self._is_paused(pool.pool_id):
+    async def _form_in(self, queue: Queue) -> None:
+        while self._matches_now(queue.pool.pool_id):
             now_ms = wall_clock_ms()
-            matches = [
-                form_match("m-" + secrets.token_hex(12), pool, four, now_ms, self._chance)
-                for four in queue.groups(now_ms)
-            ]
-            if not matches:
+            groups = queue.take(now_ms)
+            if groups:
+                await asyncio.gather(*(self._form(queue, four) for four in groups))
+            elif queue.next_ms(now_ms) != now_ms:
                 return
-            await asyncio.gather(*(self._form(match, group) for match in matches))
+            await asyncio.sleep(0)  # requests are answered between
 
-    async def _form(self, match: Match, group: asyncio.TaskGroup) -> None:
+    async def _form(self, queue: Queue, tickets: tuple[Ticket, ...]) -> None:
+        match = form_match(
+            "m-" + secrets.token_hex(12), queue.pool, tickets, wall_clock_ms(), self._chance
+        )
+        self._driven.add(match.match_id)
         try:
-            tickets = await self._store.form(match)
-        except NotWaiting as error:
+            self.board.put(*await self._store.form(match))
+        except BaseException as error:
+            self._driven.discard(match.match_id)
+            self.board.put_back(tickets)
+            if not isinstance(error, NotWaiting):
+                raise
             self.board.put(*error.tickets)
             return
-        self.board.put(*tickets)
-        group.create_task(self._matches.drive(match))
+        self._driven.discard(match.match_id)
+        self._drive(match)
+
+    def _drive(self, match: Match) -> None:
+        if match.match_id not in self._driven:
+            self._driven.add(match.match_id)
+            task = self._group.create_task(self._matches.drive(match))
+            task.add_done_callback(lambda _: self._driven.discard(match.match_id))
 
     def _seconds_to_next(self) -> float | None:
-        """Until bots fill a table or a pause ends; None: only a change can bring a match."""
+        """Until tickets should choose again or a pause ends; None: only a change can bring one."""
         now_ms, now = wall_clock_ms(), time.monotonic()
-        due = [until - now for until in self._paused_until.values()]
-        for pool_id, queue in self.board.queues.items():
-            fill_ms = queue.next_fill_ms()
-            if fill_ms is not None and pool_id not in self._paused_until:
-                due.append((fill_ms - now_ms) / 1_000)
+        due = [until - now for until in self._backing_off_until.values()]
+        for queue in self.board.queues.values():
+            if self._matches_now(queue.pool.pool_id):
+                next_ms = queue.next_ms(now_ms)
+                if next_ms is not None:
+                    due.append((next_ms - now_ms) / 1_000)
         return max(0.0, min(due)) if due else None
 
-    def _is_paused(self, pool_id: str) -> bool:
-        until = self._paused_until.get(pool_id)
-        if until is None:
+    def _matches_now(self, pool_id: str) -> bool:
+        """Whether this replica may form matches in a pool now."""
+        if pool_id not in self._mine or pool_id in self.pauses:
             return False
-        if time.monotonic() < until:
+        if time.monotonic() >= self._lease_ends:
+            return False
+        until = self._backing_off_until.get(pool_id)
+        if until is not None and time.monotonic() >= until:
+            del self._backing_off_until[pool_id]
             return True
-        del self._paused_until[pool_id]
-        return False
+        return until is None
 
-    def _pause(self, pool_id: str) -> None:
+    def _back_off(self, pool_id: str) -> None:
         """Nothing is formed in a pool for a while: its last match was refused."""
-        if pool_id in self._pauses:
-            seconds = self._pauses[pool_id].next_seconds()
-            self._paused_until[pool_id] = time.monotonic() + seconds
-            self.board.changed.set()
+        backoff = self._backoffs.setdefault(
+            pool_id, Backoff(self._longest_backoff_seconds, self._chance)
+        )
+        self._backing_off_until[pool_id] = time.monotonic() + backoff.next_seconds()
+        self.board.changed.set()
 
     def _resume(self, pool_id: str) -> None:
-        if pool_id in self._pauses:
-            self._pauses[pool_id].reset()
-            self._paused_until.pop(pool_id, None)
+        self._backoffs.pop(pool_id, None)
+        self._backing_off_until.pop(pool_id, None)
+
+    def _measure(self) -> None:
+        self._metrics.measure(self.offers, self.board.of_pool)
 
     async def _check_tables(self) -> None:
         """Frees the players of tables that have closed."""
         while True:
             await asyncio.sleep(self._table_check_seconds)
-            assigned = self.board.tables()
+            assigned = self.board.tables(self._mine)
             if not assigned:
                 continue
             try:
@@ -342,6 +435,52 @@ class Matchmaker:
                 self._log.warning("cannot ask for tables", problem=str(error))
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot end tables")
+
+    async def _follow_hands(self) -> None:
+        """Makes skills of finished hands, and asks who may go on, in one replica."""
+        backoff = Backoff(self._longest_backoff_seconds, self._chance)
+        while True:
+            try:
+                while NO_POOL in self._mine and (self._rates() or self._admission.is_asked):
+                    async with aclosing(
+                        self._tables.finished_hands(await self._store.cursor())
+                    ) as hands:
+                        async for hand in hands:
+                            await self._store.rate(hand)
+                            if wall_clock_ms() - hand.ended_ms < ADMISSION_MS:
+                                self._group.create_task(self._check_seated(hand))
+                            backoff.reset()
+                            if NO_POOL not in self._mine:
+                                break
+            except grpc.aio.AioRpcError as error:
+                self._log.warning("cannot follow finished hands", problem=str(error))
+            except Exception:  # the store; the next round begins at the cursor
+                self._log.exception("cannot follow finished hands")
+            await asyncio.sleep(max(RENEW_SECONDS, backoff.next_seconds()))
+
+    async def _check_seated(self, hand: RatedHand) -> None:
+        """Whoever may not go on leaves his table. If he cannot now, the next hand asks again."""
+        for player_id in hand.player_ids:
+            try:
+                await self._admission.check(
+                    player_id, "table", table_id=hand.table_id, labels=hand.labels
+                )
+            except NotAdmitted as refused:
+                try:
+                    await self._tables.leave(hand.table_id, player_id)
+                except grpc.aio.AioRpcError as error:
+                    self._log.warning(
+                        "cannot leave for a player", table=hand.table_id, problem=str(error)
+                    )
+                else:
+                    self._log.info("not admitted", table=hand.table_id, reason=refused.reason)
+
+    def _rates(self) -> bool:
+        return any(
+            pool.rating is not None and pool.rating.by_skill
+            for offer in self.offers.values()
+            for pool in offer.pools
+        )
 
     async def _tell_positions(self) -> None:
         while True:
@@ -357,12 +496,3 @@ class Matchmaker:
             except Exception:  # nothing hangs on it
                 self._log.exception("cannot forget old tickets")
             await asyncio.sleep(FORGET_SECONDS)
-
-
-def _standby(queue: Queue) -> float:
-    return queue.standby
-
-
-def _age_seconds(queue: Queue) -> float:
-    queued_ms = queue.oldest_queued_ms
-    return 0.0 if queued_ms is None else max(0.0, (wall_clock_ms() - queued_ms) / 1_000)

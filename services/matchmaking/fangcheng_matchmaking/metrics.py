@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-_REASONS = frozenset({"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET", "PLAYER_FROZEN", "UNKNOWN_POOL"})
+from .matching import Queue
+
+_REASONS = frozenset(
+    {"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET", "PLAYER_FROZEN", "UNKNOWN_POOL", "POOL_CHANGED"}
+)
 _WAIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600)
 
 
 class Metrics:
-    """The metrics of one process; of the given pools alone."""
+    """The metrics of one process; of the pools that it measures alone."""
 
-    def __init__(self, registry: CollectorRegistry, pools: Iterable[str]) -> None:
-        self._pools = frozenset(pools)
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._pools: frozenset[str] = frozenset()
         self.waiting = Gauge(
             "fangcheng_matchmaking_waiting_tickets",
             "Tickets that wait, by pool; kind is player or standby.",
@@ -52,6 +58,12 @@ class Metrics:
             ("pool", "reason"),
             registry=registry,
         )
+        self._reloads = Counter(
+            "fangcheng_matchmaking_pool_reloads_total",
+            "Times that the pools were read anew; outcome is used or refused.",
+            ("outcome",),
+            registry=registry,
+        )
         self._repeated = Counter(
             "fangcheng_matchmaking_repeated_steps_total",
             "Steps of matches that had no answer from wallet or table and were repeated.",
@@ -62,6 +74,18 @@ class Metrics:
             "Matches that are neither seated nor returned.",
             registry=registry,
         )
+
+    def measure(self, pools: Iterable[str], queues: Callable[[str], Sequence[Queue]]) -> None:
+        """Measures these pools from now on; `queues` are those of a pool, as they are then."""
+        before, self._pools = self._pools, frozenset(pools)
+        for pool in before - self._pools:
+            for kind in ("player", "standby"):
+                self.waiting.remove(pool, kind)
+            self.oldest_seconds.remove(pool)
+        for pool in self._pools - before:
+            self.waiting.labels(pool, "player").set_function(partial(_players, queues, pool))
+            self.waiting.labels(pool, "standby").set_function(partial(_standby, queues, pool))
+            self.oldest_seconds.labels(pool).set_function(partial(_age_seconds, queues, pool))
 
     def seated(self, pool: str, waits_seconds: Iterable[float], *, filled: bool) -> None:
         """A match has its table."""
@@ -80,6 +104,10 @@ class Metrics:
         """A ticket could not be seated."""
         self._failed.labels(self._bounded(pool), reason if reason in _REASONS else "OTHER").inc()
 
+    def reloaded(self, *, used: bool) -> None:
+        """The pools were read anew."""
+        self._reloads.labels("used" if used else "refused").inc()
+
     def repeated(self) -> None:
         """A step had no answer."""
         self._repeated.inc()
@@ -87,3 +115,16 @@ class Metrics:
     def _bounded(self, pool: str) -> str:
         # Tickets may outlive the pool that they were queued in.
         return pool if pool in self._pools else "other"
+
+
+def _players(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
+    return sum(len(queue) for queue in queues(pool))
+
+
+def _standby(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
+    return sum(queue.standby for queue in queues(pool))
+
+
+def _age_seconds(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
+    queued = [one.oldest_queued_ms for one in queues(pool) if one.oldest_queued_ms is not None]
+    return max(0.0, time.time() - min(queued) / 1_000) if queued else 0.0

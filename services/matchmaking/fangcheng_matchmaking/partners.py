@@ -18,7 +18,13 @@ import grpc.aio
 
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import (
+    records_pb2,
+    records_pb2_grpc,
+    state_pb2,
+    table_pb2,
+    table_pb2_grpc,
+)
 from fangcheng.wallet.v1 import (
     settlement_pb2,
     settlement_pb2_grpc,
@@ -28,7 +34,8 @@ from fangcheng.wallet.v1 import (
 from fangcheng_client import explain
 
 from . import convert
-from .core import Match, Problem, Stake
+from .core import Match, Problem, Rating, Terms
+from .store import RatedHand
 
 # The partner has looked at the key and the request before it answers one of these. A repeat that
 # is refused for its token, say, tells nothing about the call before it.
@@ -77,11 +84,12 @@ class Wallet:
         self._accounts = wallet_pb2_grpc.WalletServiceStub(channel)
         self._settlement = settlement_pb2_grpc.SettlementServiceStub(channel)
 
-    async def check(self, player_id: str, stakes: Sequence[Stake]) -> None:
-        """Raises Refused where the player could not bring the buy-ins now, or is frozen.
+    async def check(self, player_id: str, terms: Terms, rating: Rating | None) -> float:
+        """The player's rating, 0 where there is none.
 
-        A wallet that shows no balances (a studio's own may serve the settlement alone) passes: the
-        holds will tell. Raises AioRpcError where it does not answer.
+        Raises Refused where he could not bring what the terms ask for now, or is frozen. A wallet
+        that shows no balances (a studio's own may serve the settlement alone) passes: the holds
+        will tell. Raises AioRpcError where it does not answer.
         """
         try:
             answer = await self._accounts.GetBalances(
@@ -90,7 +98,7 @@ class Wallet:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 # The whole of WalletService is missing: holds will tell.
-                return
+                return 0.0
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 problem = Problem("UNKNOWN_WALLET", "The player has no wallet.")
                 raise Refused(problem) from error
@@ -98,17 +106,20 @@ class Wallet:
         if answer.player.frozen:
             raise Refused(Problem("PLAYER_FROZEN", "The player may stake nothing now."))
         available = {(one.currency, one.book): one.available for one in answer.balances}
-        for stake in stakes:
-            # Nothing to hold: then a balance below 0 is no hindrance either.
+        for stake in terms.stakes:
+            # Nothing to bring: then a balance below 0 is no hindrance either.
+            needed = max(stake.buy_in, stake.entry_minimum)
             has = available.get((stake.currency, stake.book), 0)
-            if stake.buy_in and has < stake.buy_in:
+            if needed and has < needed:
                 raise Refused(
                     Problem(
                         "INSUFFICIENT_BALANCE",
-                        f"The pool takes a buy-in of {stake.buy_in} {stake.currency}; "
-                        f"{has} are available.",
+                        f"The pool asks for {needed} {stake.currency}; {has} are available.",
                     )
                 )
+        if rating is None or rating.by_skill:
+            return 0.0
+        return float(available.get((rating.currency, rating.book), 0))
 
     async def place_holds(self, match: Match) -> list[list[str]]:
         """Holds the buy-ins of a match: the ids, a list for each seat."""
@@ -156,6 +167,7 @@ class Tables:
     """The table service."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._records = records_pb2_grpc.TableRecordServiceStub(channel)
         self._stub = table_pb2_grpc.TableServiceStub(channel)
 
     async def create(self, match: Match) -> tuple[str, str]:
@@ -188,6 +200,20 @@ class Tables:
                 if seat.player_id == player_id:
                     return Seat(table.table_id, seat.seat, table.endpoint)
         return None
+
+    async def finished_hands(self, cursor: str) -> AsyncGenerator[RatedHand, None]:
+        """Every hand as it is finished, after a cursor. Raises AioRpcError."""
+        request = records_pb2.StreamFinishedHandsRequest(cursor=cursor, with_records=True)
+        async for answer in self._records.StreamFinishedHands(request):
+            if answer.WhichOneof("message") == "hand":
+                yield convert.rated_hand(answer.hand)
+
+    async def leave(self, table_id: str, player_id: str) -> None:
+        """A player leaves his table after the hand in play. Raises AioRpcError."""
+        await self._stub.LeaveTable(
+            table_pb2.LeaveTableRequest(table_id=table_id, mode=table_pb2.LEAVE_MODE_AFTER_HAND),
+            metadata=[("fangcheng-act-as-bin", player_id.encode())],
+        )
 
     async def open_tables(self) -> AsyncGenerator[str, None]:
         """Ids of the tables that are not closed. Raises AioRpcError."""

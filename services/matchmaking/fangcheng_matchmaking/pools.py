@@ -6,18 +6,33 @@ its form. Whether its rule set and options exist is checked against what the eva
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_kit.settings import complaints
 
-from .core import OptionValue, Pool, Stake, Terms, Timing
+from .core import (
+    SEATS,
+    Away,
+    Fee,
+    Mode,
+    Offer,
+    OptionValue,
+    Pool,
+    Rating,
+    Spread,
+    Stake,
+    Terms,
+    Timing,
+)
+from .rooms import Template
 
 MOST_AMOUNT = 2**53
 _BARE = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -47,6 +62,16 @@ class _Stake(BaseModel):
     book: str = Field("", max_length=64)
     per_unit: int = Field(ge=1, le=1_000_000_000)
     buy_in: int = Field(0, ge=0, le=MOST_AMOUNT)
+    entry_minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
+    minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
+
+
+class _Fee(BaseModel):
+    model_config = _BARE
+
+    currency: _Id
+    book: str = Field("", max_length=64)
+    amount: int = Field(ge=1, le=MOST_AMOUNT)
 
 
 class _Timing(BaseModel):
@@ -58,44 +83,211 @@ class _Timing(BaseModel):
     claim_window_ms: int | None = Field(default=None, ge=0, le=60_000)
     between_hands_ms: _Milliseconds | None = None
     away_grace_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+    reserve_ms: _Milliseconds | None = None
+    ready_ms: _Milliseconds | None = None
+    vote_ms: _Milliseconds | None = None
+    vacancy_ms: int | None = Field(default=None, ge=0, le=86_400_000)
+    away: Away | None = None
 
 
-class _Pool(BaseModel):
+class _Rating(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)  # lax: 50 is a number of points too
+
+    by: Literal["points", "skill"] = "points"
+    currency: str = Field("", max_length=64)
+    book: str = Field("", max_length=64)
+    spread: float = Field(ge=0, le=MOST_AMOUNT)
+    widen_per_second: float = Field(0, ge=0, le=MOST_AMOUNT)
+    widest: float | None = Field(default=None, ge=0, le=MOST_AMOUNT)
+
+    @model_validator(mode="after")
+    def _ends(self) -> _Rating:
+        if self.by == "points" and not self.currency:
+            raise ValueError("currency: by which the players are rated")
+        if self.by == "skill" and (self.currency or self.book):
+            raise ValueError("currency: skill is no balance; leave currency and book out")
+        if self.widest is not None and self.widest < self.spread:
+            raise ValueError("widest is less than spread; a spread only ever widens")
+        return self
+
+
+class _Terms(BaseModel):
+    """What a revision of a pool may change."""
+
     model_config = _BARE
 
-    id: _Id
-    name: str = Field(min_length=1, max_length=128)
     rules: _Rules
+    mode: Literal["casual", "ranked", "anti_cheat", "practice"] = "casual"
     stakes: list[_Stake] = Field(default_factory=list, max_length=4)
+    fees: list[_Fee] = Field(default_factory=list, max_length=4)
+    hold_only: bool = False
     hands: int = Field(0, ge=0, le=1_000)
+    rounds: int = Field(0, ge=0, le=100)
+    starting_chips: int = Field(0, ge=0, le=1_000_000_000)
     timing: _Timing = _Timing()
     least_client_version: int = Field(0, ge=0, le=2**32 - 1)
+    most_party: int = Field(1, ge=1, le=SEATS)
+    rating: _Rating | None = None
+    rematch_after_ms: int = Field(10_000, ge=0, le=3_600_000)
     fill_with_bots_after_ms: int = Field(0, ge=0, le=3_600_000)
+    bots_where_silver_is_staked: bool = False
 
-    @field_validator("stakes")
+    @model_validator(mode="after")
+    def _chips_or_stakes(self) -> Self:
+        if self.starting_chips and self.stakes:
+            raise ValueError("starting_chips are counted only where nothing is staked")
+        return self
+
+    @field_validator("stakes", "fees")
     @classmethod
-    def _each_currency_once(cls, stakes: list[_Stake]) -> list[_Stake]:
-        kinds = [(stake.currency, stake.book) for stake in stakes]
+    def _each_currency_once(cls, amounts: list[_Stake] | list[_Fee]) -> list[_Stake] | list[_Fee]:
+        kinds = [(amount.currency, amount.book) for amount in amounts]
         for kind in kinds:
             if kinds.count(kind) > 1:
-                raise ValueError(f"the currency {' '.join(kind).strip()} is staked twice")
-        return stakes
+                raise ValueError(f"the currency {' '.join(kind).strip()} is given twice")
+        return amounts
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _Terms:
+        if self.mode == "anti_cheat" and self.most_party > 1:
+            raise ValueError("most_party: players of an anti_cheat pool come alone")
+        if self.mode == "ranked" and self.rating is None:
+            raise ValueError("rating: a ranked pool says what it rates by")
+        staked = [stake.currency for stake in self.stakes if stake.buy_in]
+        if staked and self.fill_with_bots_after_ms and not self.bots_where_silver_is_staked:
+            raise ValueError(
+                f"fill_with_bots_after_ms: bots would win and lose {staked[0]}; where the house "
+                "means to fund them, say bots_where_silver_is_staked: true"
+            )
+        if self.hold_only and not staked:
+            raise ValueError("hold_only: nothing is held where no stake has a buy_in")
+        return self
+
+
+class _Newer(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    revision: int = Field(ge=1, le=2**32 - 1)
+    percent: float = Field(0, ge=0, le=100)
+    labels: dict[Annotated[str, Field(max_length=63)], str] = Field(
+        default_factory=dict, max_length=8
+    )
+    changes: dict[str, Any] = Field(min_length=1)
+
+
+class _Pool(_Terms):
+    id: _Id
+    name: str = Field(min_length=1, max_length=128)
+    revision: int = Field(1, ge=1, le=2**32 - 1)
+    newer: _Newer | None = None
+
+    def as_offer(self, newer: _Pool | None) -> Offer:
+        """The pool; `newer` is the newer revision spelled out."""
+        if self.newer is None or newer is None:
+            return Offer(pool=self.as_pool())
+        return Offer(
+            pool=self.as_pool(),
+            newer=newer.as_pool(),
+            percent=self.newer.percent,
+            labels=self.newer.labels,
+        )
 
     def as_pool(self) -> Pool:
         options: dict[str, OptionValue] = dict(self.rules.options)
+        rating = self.rating
         return Pool(
             pool_id=self.id,
             name=self.name,
+            revision=self.revision,
+            mode=Mode(self.mode),
             terms=Terms(
                 rule_set=self.rules.id,
                 revision=self.rules.revision,
                 options=options,
                 stakes=tuple(Stake(**stake.model_dump()) for stake in self.stakes),
+                fees=tuple(Fee(**fee.model_dump()) for fee in self.fees),
+                hold_only=self.hold_only,
                 hands=self.hands,
+                rounds=self.rounds,
+                starting_chips=self.starting_chips,
                 timing=Timing(**self.timing.model_dump()),
             ),
             least_client_version=self.least_client_version,
+            most_party=self.most_party,
+            rating=None
+            if rating is None
+            else Rating(
+                currency=rating.currency,
+                book=rating.book,
+                spread=Spread(
+                    points=rating.spread,
+                    widen_per_second=rating.widen_per_second,
+                    widest=rating.widest,
+                ),
+            ),
+            rematch_after_ms=self.rematch_after_ms,
             fill_with_bots_after_ms=self.fill_with_bots_after_ms,
+        )
+
+
+class _RoomFee(_Fee):
+    paid_by: Literal["each", "owner"] = "each"
+
+
+_Choice = bool | int | Annotated[str, Field(max_length=64)]
+
+
+class _Room(BaseModel):
+    """A kind of private room."""
+
+    model_config = _BARE
+
+    id: _Id
+    name: str = Field(min_length=1, max_length=128)
+    rules: _Rules
+    choices: dict[_Id, list[_Choice]] = Field(default_factory=dict, max_length=32)
+    stakes: list[_Stake] = Field(default_factory=list, max_length=4)
+    fees: list[_RoomFee] = Field(default_factory=list, max_length=4)
+    hold_only: bool = False
+    hands: int = Field(0, ge=0, le=1_000)
+    rounds: int = Field(0, ge=0, le=100)
+    starting_chips: int = Field(0, ge=0, le=1_000_000_000)
+    timing: _Timing = _Timing()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _Room:
+        if self.starting_chips and self.stakes:
+            raise ValueError("starting_chips are counted only where nothing is staked")
+        if self.hold_only and not any(stake.buy_in for stake in self.stakes):
+            raise ValueError("hold_only: nothing is held where no stake has a buy_in")
+        return self
+
+    def as_template(self) -> Template:
+        options: dict[str, OptionValue] = dict(self.rules.options)
+        return Template(
+            template_id=self.id,
+            name=self.name,
+            choices={name: tuple(values) for name, values in self.choices.items()},
+            terms=Terms(
+                rule_set=self.rules.id,
+                revision=self.rules.revision,
+                options=options,
+                stakes=tuple(Stake(**stake.model_dump()) for stake in self.stakes),
+                fees=tuple(
+                    Fee(
+                        currency=fee.currency,
+                        book=fee.book,
+                        amount=fee.amount,
+                        by_owner=fee.paid_by == "owner",
+                    )
+                    for fee in self.fees
+                ),
+                hold_only=self.hold_only,
+                hands=self.hands,
+                rounds=self.rounds,
+                starting_chips=self.starting_chips,
+                timing=Timing(**self.timing.model_dump()),
+            ),
         )
 
 
@@ -103,10 +295,11 @@ class _File(BaseModel):
     model_config = _BARE
 
     pools: list[_Pool] = Field(min_length=1, max_length=256)
+    rooms: list[_Room] = Field(default_factory=list, max_length=256)
 
-    @field_validator("pools")
+    @field_validator("pools", "rooms")
     @classmethod
-    def _each_id_once(cls, pools: list[_Pool]) -> list[_Pool]:
+    def _each_id_once(cls, pools: list[_Pool] | list[_Room]) -> list[_Pool] | list[_Room]:
         ids = [pool.id for pool in pools]
         for pool_id in ids:
             if ids.count(pool_id) > 1:
@@ -114,8 +307,18 @@ class _File(BaseModel):
         return pools
 
 
-def load_pools(path: Path | None = None) -> dict[str, Pool]:
-    """The pools of a file by id, in its order; without a path those that come with the service.
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What a file offers."""
+
+    pools: Mapping[str, Offer]
+    """By id, in the order of the file."""
+    rooms: Mapping[str, Template]
+    """The kinds of private rooms."""
+
+
+def load_pools(path: Path | None = None) -> Offers:
+    """What a file offers; without a path the file that comes with the service.
 
     Raises BadPools.
     """
@@ -129,28 +332,113 @@ def load_pools(path: Path | None = None) -> dict[str, Pool]:
     return parse_pools(text, str(path or "pools.yaml"))
 
 
-def parse_pools(text: str, name: str = "pools") -> dict[str, Pool]:
-    """The pools of a YAML text by id, in its order; `name` stands in the message of BadPools."""
+def parse_pools(text: str, name: str = "pools") -> Offers:
+    """What a text offers; each complaint names the line, the key and what is wrong with it."""
     try:
-        document = yaml.safe_load(text)
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        content = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise BadPools(f"{name}: not YAML: {error}") from None
     try:
-        parsed = _File.model_validate(document)
+        parsed = _File.model_validate(content)
     except ValidationError as error:
-        raise BadPools("\n".join(complaints(error, name))) from None
-    return {pool.id: pool.as_pool() for pool in parsed.pools}
+        raise BadPools(_told(error, name, tree)) from None
+    pools = {}
+    for number, pool in enumerate(parsed.pools):
+        newer = None
+        if pool.newer is not None:
+            newer = _newer(pool, pool.newer, content["pools"][number], name, tree, number)
+        pools[pool.id] = pool.as_offer(newer)
+    return Offers(pools, {room.id: room.as_template() for room in parsed.rooms})
 
 
-def unplayable(pools: Iterable[Pool], rule_sets: Sequence[rules_pb2.RuleSet]) -> list[str]:
-    """What evaluators that list these rule sets cannot play, each with its pool.
+def _newer(pool: _Pool, newer: _Newer, content: Any, name: str, tree: Any, number: int) -> _Pool:
+    """The newer revision of a pool, which has what the pool has but for its changes."""
+    at = ("pools", number, "newer")
+    if newer.revision <= pool.revision:
+        raise BadPools(
+            f"{name}:{_line(tree, (*at, 'revision'))}: pools[{number}].newer.revision: must be "
+            f"greater than {pool.revision}, which the pool has"
+        )
+    fixed = sorted({"id", "newer", "revision"} & newer.changes.keys())
+    if fixed:
+        raise BadPools(
+            f"{name}:{_line(tree, (*at, 'changes', fixed[0]))}: "
+            f"pools[{number}].newer.changes.{fixed[0]}: cannot be changed here"
+        )
+    whole = {key: value for key, value in content.items() if key != "newer"}
+    whole |= newer.changes | {"revision": newer.revision}
+    try:
+        return _Pool.model_validate(whole)
+    except ValidationError as error:
+        raise BadPools(_told(error, name, tree, (*at, "changes"))) from None
+
+
+def _told(error: ValidationError, name: str, tree: Any, at: tuple[str | int, ...] = ()) -> str:
+    """The complaints of a validation, each with its line."""
+    problems = error.errors(include_url=False, include_context=False)
+    lines = [_line(tree, (*at, *problem["loc"])) for problem in problems]
+    return "\n".join(
+        complaint.replace(f"{name}: ", f"{name}:{line}: ", 1)
+        for line, complaint in zip(lines, complaints(error, name, at), strict=True)
+    )
+
+
+def _line(tree: Any, path: Sequence[str | int]) -> int:
+    """The line, from 1, of what a path leads to, or of the last on the way that is there."""
+    node, line = tree, 1
+    for part in path:
+        line = node.start_mark.line + 1 if node is not None else line
+        if isinstance(node, yaml.MappingNode):
+            found = [(key, value) for key, value in node.value if key.value == part]
+            if not found:
+                return line
+            line = found[0][0].start_mark.line + 1
+            node = found[0][1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        else:
+            return line
+    return line
+
+
+def unplayable(offers: Offers, rule_sets: Sequence[rules_pb2.RuleSet]) -> list[str]:
+    """What evaluators that list these rule sets cannot play, each with its pool or kind of room.
 
     The newest revision of a rule set comes first in the list.
     """
-    return [
+    pools = [
         f"pool {pool.pool_id}: {complaint}"
-        for pool in pools
+        for offer in offers.pools.values()
+        for pool in offer.pools
         for complaint in _complaints(pool.terms, rule_sets)
+    ]
+    rooms = [
+        f"room {room.template_id}: {complaint}"
+        for room in offers.rooms.values()
+        for terms in (
+            room.terms,
+            *(
+                replace(room.terms, options={name: value})
+                for name, values in room.choices.items()
+                for value in values
+            ),
+        )
+        for complaint in _complaints(terms, rule_sets)
+    ]
+    return pools + rooms
+
+
+def costing_otherwise(before: Mapping[str, Offer], after: Mapping[str, Offer]) -> list[str]:
+    """The pools in which the same revision would cost something else than before."""
+    return [
+        f"pool {old.pool_id}: revision {old.revision} would cost something else; give it a new one"
+        for offer in before.values()
+        for old in offer.pools
+        if old.pool_id in after
+        and (new := after[old.pool_id].revision(old.revision)) is not None
+        and not new.terms.costs_the_same(old.terms)
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -12,8 +13,12 @@ from fangcheng_kit import Settings
 class MatchmakingSettings(Settings):
     """See `fangcheng_kit.settings.Settings` for what all services have."""
 
-    database: Path = Field(
-        Path("matchmaking.db"), description="SQLite file of tickets and matches; made if missing."
+    database: str = Field(
+        "matchmaking.db",
+        min_length=1,
+        repr=False,  # it may hold a password
+        description="SQLite file of tickets and matches, made if missing; or, for several "
+        "replicas, a PostgreSQL database, `postgresql://user:password@host/name`.",
     )
     table: str = Field(
         "127.0.0.1:7101", min_length=1, description="Where the table service listens."
@@ -29,8 +34,21 @@ class MatchmakingSettings(Settings):
         description="Target of the evaluation service, all its replicas; it is asked whether it "
         "plays the pools' rule sets.",
     )
+    admission: str = Field(
+        "",
+        description="Target of the studio's own AdmissionService, which says who may play now; "
+        "without it everybody may.",
+    )
+    admission_timeout_seconds: float = Field(
+        0.3, gt=0, le=60, description="How long an answer of the AdmissionService is waited for."
+    )
+    admission_when_silent: Literal["allow", "deny"] = Field(
+        "allow", description="What it counts as when the AdmissionService does not answer in time."
+    )
     pools: Path | None = Field(
-        None, description="YAML file of the pools; without it those that come with the service."
+        None,
+        description="YAML file of the pools, read anew at SIGHUP; without it those that come with "
+        "the service.",
     )
     table_check_seconds: float = Field(
         3.0, gt=0, le=600, description="How often assigned tables are asked whether they closed."
@@ -40,6 +58,9 @@ class MatchmakingSettings(Settings):
         gt=0,
         le=600,
         description="Longest pause before a step that had no answer is repeated.",
+    )
+    room_minutes: float = Field(
+        60.0, gt=0, le=10_080, description="How long a private room is open without a start."
     )
     keep_days: float = Field(
         7.0, gt=0, description="How long tickets that have ended are kept for repeated requests."

@@ -9,13 +9,15 @@ every race, in the order in which the calls arrive.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
 from fangcheng_kit.errors import Unavailable
 
 from .core import Match, NewTicket, Problem, Ticket
+from .rooms import Room
+from .skill import Skill
 
 
 class StoreError(Exception):
@@ -32,10 +34,11 @@ class StoreUnavailable(StoreError, Unavailable):
 
 
 class LiveTicket(StoreError):
-    """The player has a live ticket already."""
+    """A player has a live ticket already."""
 
-    def __init__(self, ticket: Ticket) -> None:
-        super().__init__(f"{ticket.player_id} has the live ticket {ticket.ticket_id}")
+    def __init__(self, player_id: str, ticket: Ticket) -> None:
+        super().__init__(f"{player_id} has the live ticket {ticket.ticket_id}")
+        self.player_id = player_id
         self.ticket = ticket
 
 
@@ -59,6 +62,10 @@ class WrongStep(StoreError):
     """The match is at another step, from which this one does not follow."""
 
 
+class NoCode(StoreError):
+    """Other rooms have all of the codes."""
+
+
 class NotWaiting(StoreError):
     """Some tickets of a match to be formed do not wait (any longer)."""
 
@@ -80,15 +87,71 @@ class Joined:
     """It is the answer to an earlier request with the same id."""
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Tickets that have changed."""
+
+    tickets: Sequence[Ticket]
+    """As they stand, in the order of their changes."""
+    head: int
+    """The newest change; ask for those after it the next time."""
+    rooms: Sequence[Room] = field(default_factory=list)
+    """Rooms that have changed, in the order of their changes."""
+
+
+Origin = Literal["player", "operator"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """Two players who are not seated together."""
+
+    player_id: str
+    other_id: str
+    origin: Origin
+    """`player`: the first avoids the other. `operator`: the pair is barred, whoever is first."""
+    reason: str = ""
+    case_id: str = ""
+    time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedHand:
+    """A finished hand, as far as skills and going on are concerned."""
+
+    cursor: str
+    """Its place among the finished hands."""
+    table_id: str
+    number: int
+    """Of the table's hands, from 1."""
+    rule_set: str
+    player_ids: tuple[str, ...]
+    nets: tuple[int, ...]
+    """What each has won and lost; empty: the hand was dissolved."""
+    ended_ms: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """A pool in which nothing is matched."""
+
+    closed: bool
+    """Nobody may queue either."""
+    reason: str
+    time_ms: int
+
+
 class Store(Protocol):
-    """Tickets and matches."""
+    """Tickets, matches, and what the replicas of the service share besides."""
 
     async def join(self, new: NewTicket) -> Joined:
         """Queues a ticket, WAITING.
 
         The same player's same request id answers with the first ticket as it stands now, whatever
         became of it. Raises RequestReused where that request asked for something else, LiveTicket
-        where the player has a live ticket from another request.
+        where a member has a live ticket from another request. Fills in whom the members avoid,
+        from whom they are barred, and whom they met at their last tables.
         """
 
     async def replay(self, new: NewTicket) -> Ticket | None:
@@ -103,14 +166,20 @@ class Store(Protocol):
     async def live_ticket(self, player_id: str) -> Ticket | None:
         """The player's live ticket."""
 
-    async def live_tickets(self) -> list[Ticket]:
+    async def live_tickets(self) -> Changes:
         """All live tickets, the oldest first."""
+
+    async def changes(self, after: int) -> Changes:
+        """The tickets that have changed after a change, whichever process changed them."""
 
     async def match(self, match_id: str) -> Match:
         """The match as it stands, its holds filled in; raises UnknownMatch."""
 
     async def unfinished_matches(self) -> list[Match]:
         """All matches that are neither SEATED nor RETURNED, the oldest first."""
+
+    async def move(self, ticket_id: str, revision: int) -> Ticket:
+        """A WAITING ticket goes to another revision of its pool; any other is left as it is."""
 
     async def leave(self, ticket_id: str) -> Ticket:
         """The player wants out; raises UnknownTicket.
@@ -139,7 +208,10 @@ class Store(Protocol):
         """
 
     async def seated(self, match_id: str, table_id: str, endpoint: str) -> list[Ticket]:
-        """ASKED becomes SEATED; the tickets become ASSIGNED, leaving or not. Raises WrongStep."""
+        """ASKED becomes SEATED; the tickets become ASSIGNED, leaving or not. Raises WrongStep.
+
+        The players have met from then on.
+        """
 
     async def give_up(self, match_id: str, failed: Mapping[str, Problem]) -> Match:
         """FORMED, HELD or ASKED becomes RETURNING. `failed` are the tickets at fault, by id.
@@ -155,7 +227,7 @@ class Store(Protocol):
         """
 
     async def at_table(self, table_id: str) -> list[Ticket]:
-        """The table's ASSIGNED tickets, by seat."""
+        """The table's ASSIGNED tickets, the oldest first."""
 
     async def table_closed(self, table_id: str) -> list[Ticket]:
         """The table's ASSIGNED tickets become ENDED; returns them."""
@@ -163,8 +235,78 @@ class Store(Protocol):
     async def forget(self, before_ms: int) -> int:
         """Deletes tickets that are not live and were queued before; returns how many.
 
-        With a finished match goes its record, once none of its tickets is left.
+        With a finished match goes its record, once none of its tickets is left; and who met before.
         """
+
+    async def keep_apart(self, pair: Apart) -> list[Ticket]:
+        """Two players are not seated together from now on; returns waiting tickets that it changed.
+
+        Repeating it changes nothing.
+        """
+
+    async def bring_together(self, pair: Apart) -> list[Ticket]:
+        """Takes back what `keep_apart` did with the same players and origin."""
+
+    async def apart(self, player_id: str) -> list[Apart]:
+        """Whom a player avoids, and with whom an operator has barred him, by the other's id."""
+
+    async def lease(self, owner: str, pool_ids: Collection[str], lease_ms: int) -> frozenset[str]:
+        """Takes the pools that nobody has, renews those that the owner has; returns all it has.
+
+        A pool is one owner's at a time, until the lease ends by the clock of the database.
+        """
+
+    async def give_up_leases(self, owner: str) -> None:
+        """The owner's pools are anybody's."""
+
+    async def open_room(self, room: Room, codes: Sequence[str], new: NewTicket) -> Room:
+        """Opens a room under the first of the codes that no other room has, with its ticket.
+
+        The same opener's same request id is answered with the room as it is now. Raises LiveTicket,
+        NoCode.
+        """
+
+    async def room(self, room_id: str) -> Room:
+        """The room as it stands; raises UnknownRoom."""
+
+    async def room_of_code(self, code: str) -> Room:
+        """The room that has this code and is not closed; raises UnknownRoom."""
+
+    async def change_room(
+        self, room_id: str, change: Callable[[Room], Room], new: NewTicket | None = None
+    ) -> Room:
+        """Changes a room, by a decision of `rooms` that nothing comes between.
+
+        `new` is the ticket of a guest who comes, if he does. Who goes, goes by his ticket. Raises
+        UnknownRoom, LiveTicket, and what `change` raises.
+        """
+
+    async def start_room(
+        self, room_id: str, owner_id: str, match_id: str, now_ms: int
+    ) -> tuple[Room, Match]:
+        """The room is STARTING, and its match FORMED. A repeat is answered with both."""
+
+    async def expired_rooms(self, now_ms: int) -> list[Room]:
+        """Open rooms whose time is over."""
+
+    async def skill(self, player_id: str, rule_set: str) -> Skill:
+        """A player's skill in a rule set; that of a beginner where nothing is known."""
+
+    async def cursor(self) -> str:
+        """The finished hand up to which skills are made; empty: of none."""
+
+    async def rate(self, hand: RatedHand) -> bool:
+        """Notes a finished hand and moves the cursor; whether it has changed skills.
+
+        It does where a match of this store had its table, counts, and had no bot among its four;
+        of each hand once, however often it comes.
+        """
+
+    async def pause(self, pool_id: str, pause: Pause | None) -> None:
+        """Pauses a pool, or (None) ends its pause."""
+
+    async def pauses(self) -> dict[str, Pause]:
+        """The pauses by pool."""
 
     async def close(self) -> None:
         """Waits for what was begun and closes the storage."""

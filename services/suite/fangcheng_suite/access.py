@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import grpc
 import grpc.aio
 
 from fangcheng_client import connect
+
+from .errors import SuiteError
 
 TOKEN_TTL_SECONDS = 600.0
 
@@ -35,6 +39,39 @@ class Access:
         """A channel on which `subject` calls; `target`: another address than the usual one."""
         token = renewing_token(self.key, subject, scopes)
         return connect(target or self.target_of(service), token=token)
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The way to one service that no suite here runs."""
+
+    target: str
+    token: str | None
+    ca_file: Path | None = None
+    """Certificates to trust; the connection is then TLS."""
+
+    def channel(self, service: str) -> grpc.aio.Channel:
+        """A channel to it, whichever service is asked for; raises SuiteError."""
+        return reach(self.target, self.token, self.ca_file)
+
+
+def reach(
+    target: str,
+    token: Callable[[], str] | str | None,
+    ca_file: Path | None,
+    options: Sequence[tuple[str, int]] = (),
+) -> grpc.aio.Channel:
+    """A channel to a target that a person has named; raises SuiteError."""
+    credentials = None
+    if ca_file is not None:
+        try:
+            credentials = grpc.ssl_channel_credentials(ca_file.read_bytes())
+        except OSError as error:
+            raise SuiteError(f"cannot read {ca_file}: {error.strerror}") from error
+    try:
+        return connect(target, token, credentials=credentials, options=list(options))
+    except ValueError as error:
+        raise SuiteError(str(error), "Give the certificates to trust with --ca.") from error
 
 
 def renewing_token(key: str, subject: str, scopes: Sequence[str] = ()) -> Callable[[], str]:

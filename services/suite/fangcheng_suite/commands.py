@@ -5,31 +5,27 @@ What a command needs is imported in it: `--help` and what needs no service answe
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import os
-import signal
 import sys
-from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
+from . import commands_records
 from .cli import EXIT_INTERRUPTED
-from .errors import SuiteError, from_call
+from .errors import SuiteError
 from .state import StateFolder, default_folder
+from .terminal import State
+from .terminal import access_of as _access
+from .terminal import make_console as _console
+from .terminal import make_ink as _ink
+from .terminal import run as _run
+from .terminal import told as _told
 
 if TYPE_CHECKING:
-    from .access import Access
-    from .render import Ink
-
-P = ParamSpec("P")
-
-EXIT_FAILED = 1
+    from .access import Access, Elsewhere
 
 app = typer.Typer(
     name="fangcheng",
@@ -41,108 +37,45 @@ app = typer.Typer(
     "Begin with `fangcheng demo`, then `fangcheng up`.",
 )
 ledger = typer.Typer(no_args_is_help=True, help="The wallet's books.")
+app.add_typer(commands_records.records)
 app.add_typer(ledger, name="ledger")
 wallet = typer.Typer(no_args_is_help=True, help="The wallet as a service: ours or a studio's own.")
 app.add_typer(wallet, name="wallet")
 
-State = Annotated[
+_Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="HOST:PORT",
+        help="The wallet. Default: that of the running suite.",
+        show_default=False,
+    ),
+]
+_Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="FANGCHENG_TOKEN",
+        help="Bearer token of an operator or a service, for --target.",
+        show_default=False,
+    ),
+]
+_Ca = Annotated[
     Path | None,
     typer.Option(
-        "--state",
-        metavar="FOLDER",
-        help="State folder of the suite. Default: $FANGCHENG_STATE, else ~/.local/state/fangcheng.",
+        "--ca",
+        help="PEM file of the certificates to trust: connect with TLS.",
         show_default=False,
     ),
 ]
 
 
-def _console() -> Console:
-    # Without a terminal nobody wants lines broken at 80 columns.
-    width = None if sys.stdout.isatty() else 10_000
-    return Console(highlight=False, width=width, soft_wrap=not sys.stdout.isatty())
+def _wallet_at(
+    target: str | None, token: str | None, ca: Path | None, state: Path | None
+) -> Access | Elsewhere:
+    from .access import Elsewhere
 
-
-def _ink() -> Ink:
-    from .render import Ink
-
-    return Ink.for_encoding(sys.stdout.encoding)
-
-
-def _access(state: Path | None) -> Access:
-    from .access import Access
-
-    suite = StateFolder(state or default_folder()).read()
-    return Access(suite.target, suite.key)
-
-
-def _fail(error: SuiteError) -> typer.Exit:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"[bold red]error:[/bold red] {escape(error.message)}")
-    for line in error.details:
-        console.print(f"  [dim]{escape(line)}[/dim]")
-    if error.hint:
-        console.print(escape(error.hint))
-    return typer.Exit(EXIT_FAILED)
-
-
-def _told(command: Callable[P, None]) -> Callable[P, None]:
-    """Tell what went wrong in a line instead of showing a trace."""
-
-    @functools.wraps(command)
-    def wrapped(*arguments: P.args, **more: P.kwargs) -> None:
-        try:
-            command(*arguments, **more)
-        except (Exception, BaseExceptionGroup) as error:
-            reason = _reason(error)
-            if reason is None:
-                raise
-            raise _fail(reason) from None
-
-    return wrapped
-
-
-def _reason(error: BaseException) -> SuiteError | None:
-    """The first thing in an exception, or a group of them, that a person can be told."""
-    if isinstance(error, SuiteError):
-        return error
-    if "grpc" in sys.modules:  # else no call can have failed
-        import grpc
-
-        if isinstance(error, grpc.RpcError):
-            return from_call(error, "a call failed")
-    if isinstance(error, BaseExceptionGroup):
-        for part in error.exceptions:
-            if (reason := _reason(part)) is not None:
-                return reason
-    return None
-
-
-def _run(main: Callable[[], Coroutine[Any, Any, None]], exit_code: int = 0) -> None:
-    """Run until done or interrupted: Ctrl-C and SIGTERM end in order, a second one at once."""
-
-    async def guarded() -> None:
-        task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-
-        def interrupted() -> None:
-            if task is not None and not task.cancelling():
-                task.cancel()
-                return
-            from . import launcher
-
-            for running in launcher.LIVE:
-                running.kill()
-            os._exit(EXIT_INTERRUPTED)
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, interrupted)
-        await main()
-
-    try:
-        asyncio.run(guarded())
-    except asyncio.CancelledError:
-        print("Stopped.", file=sys.stderr)
-        raise typer.Exit(exit_code) from None
+    return Elsewhere(target, token, ca) if target else _access(state)
 
 
 @app.command()
@@ -337,24 +270,6 @@ def watch(
 
 @app.command()
 @_told
-def verify(
-    table: Annotated[str, typer.Argument(help="The table's id or the beginning of it.")],
-    hand: Annotated[int, typer.Argument(min=1, help="The hand's number, from 1.")],
-    state: State = None,
-) -> None:
-    """Check a finished hand: that its wall was fixed before the deal and nobody changed it.
-
-    Example: `fangcheng verify 01JD 3`
-    """
-    from .checking import verify_hand
-
-    access = _access(state)
-    console = _console()
-    _run(lambda: verify_hand(access, console, table, hand))
-
-
-@app.command()
-@_told
 def simulate(
     hands: Annotated[int, typer.Argument(min=1, max=1_000_000, help="How many hands.")] = 1000,
     rules: Annotated[str, typer.Option(help="The rule set.")] = "baishan_kele",
@@ -378,14 +293,16 @@ def simulate(
 
 @ledger.command()
 @_told
-def audit(state: State = None) -> None:
+def audit(
+    target: _Target = None, token: _Token = None, ca: _Ca = None, state: State = None
+) -> None:
     """Recompute every account from its entries and compare. Exit code 1 if anything is wrong.
 
     Example: `fangcheng ledger audit`
     """
     from .checking import audit_ledger
 
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: audit_ledger(access, console))
 
@@ -400,6 +317,9 @@ def verify_ledger(
             help="A head that an earlier run printed: a chain that was rewritten is found too.",
         ),
     ] = "",
+    target: _Target = None,
+    token: _Token = None,
+    ca: _Ca = None,
     state: State = None,
 ) -> None:
     """Compare every entry with the hash chain; tell the first one that was tampered with.
@@ -412,7 +332,7 @@ def verify_ledger(
     from .ledgers import verify_ledger as run_verification
 
     operations, noted = read_head(head)
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: run_verification(access, console, operations, noted))
 
@@ -427,6 +347,9 @@ def export(
         str, typer.Option(metavar="CURSOR", help="Go on behind an earlier export.")
     ] = "",
     currency: Annotated[str, typer.Option(help="Only entries of this currency.")] = "",
+    target: _Target = None,
+    token: _Token = None,
+    ca: _Ca = None,
     state: State = None,
 ) -> None:
     """Write the ledger's entries to a file, in the order in which they were written.
@@ -435,7 +358,7 @@ def export(
     """
     from .ledgers import export_ledger
 
-    access = _access(state)
+    access = _wallet_at(target, token, ca, state)
     console = _console()
     _run(lambda: export_ledger(access, console, file, after, currency))
 

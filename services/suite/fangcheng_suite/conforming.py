@@ -13,13 +13,19 @@ import grpc.aio
 from rich.console import Console
 from rich.markup import escape
 
-from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
-from fangcheng_client import connect
+from fangcheng.wallet.v1 import (
+    settlement_pb2,
+    settlement_pb2_grpc,
+    wallet_pb2,
+    wallet_pb2_grpc,
+)
 
+from .access import reach
 from .conformance import CHECKS, Target, run_checks
 from .errors import ConformanceFailed, SuiteError, from_call
 
 SEATS = 4
+TRY_SECONDS = 10.0
 
 Token = Callable[[], str] | str | None
 
@@ -67,25 +73,10 @@ async def check_wallet(wallet: Wallet, only: Sequence[str], console: Console) ->
 
 
 async def _open(wallet: Wallet, stack: AsyncExitStack) -> Target:
-    credentials = None
-    if wallet.ca_file is not None:
-        try:
-            credentials = grpc.ssl_channel_credentials(wallet.ca_file.read_bytes())
-        except OSError as error:
-            raise SuiteError(f"cannot read {wallet.ca_file}: {error.strerror}") from error
-
     async def channel(target: str, token: Token) -> grpc.aio.Channel:
-        try:
-            opened = connect(
-                target,
-                token,
-                credentials=credentials,
-                # A connection of its own, so that calls of the two come in any order.
-                options=[("grpc.use_local_subchannel_pool", 1)],
-            )
-        except ValueError as error:
-            raise SuiteError(str(error), "Give the certificates to trust with --ca.") from error
-        return await stack.enter_async_context(opened)
+        # A connection of its own, so that calls of the two come in any order.
+        alone = [("grpc.use_local_subchannel_pool", 1)]
+        return await stack.enter_async_context(reach(target, token, wallet.ca_file, alone))
 
     players = tuple(wallet.players) or await _new_players(
         await channel(wallet.targets[0], wallet.operator_token)
@@ -95,13 +86,37 @@ async def _open(wallet: Wallet, stack: AsyncExitStack) -> Target:
             f"{len(players)} players were named; four different ones are needed",
             "Name each with --player; their wallets must be there, and nobody else may use them.",
         )
+    tables = [await channel(target, wallet.table_token) for target in wallet.targets]
+    matchmaking = [await channel(target, wallet.matchmaking_token) for target in wallet.targets]
+    for one in (*tables, *matchmaking):
+        await _try(one)
     return Target(
-        [await channel(target, wallet.table_token) for target in wallet.targets],
-        [await channel(target, wallet.matchmaking_token) for target in wallet.targets],
+        tables,
+        matchmaking,
         (players[0], players[1], players[2], players[3]),
         wallet.currency,
         wallet.book,
     )
+
+
+async def _try(channel: grpc.aio.Channel) -> None:
+    """Tell at once what would fail every check, and is no broken promise."""
+    stub = settlement_pb2_grpc.SettlementServiceStub(channel)
+    request = settlement_pb2.GetHoldsRequest(hold_ids=[f"conformance-{uuid.uuid4().hex}"])
+    try:
+        await stub.GetHolds(request, timeout=TRY_SECONDS)
+    except grpc.aio.AioRpcError as error:
+        match error.code():
+            case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise SuiteError(
+                    f"the wallet does not answer: {error.details()}",
+                    "Does it listen there? Name it with --target; with --ca if it speaks TLS.",
+                ) from error
+            case grpc.StatusCode.UNAUTHENTICATED | grpc.StatusCode.PERMISSION_DENIED:
+                told = from_call(error, "the wallet refuses the caller")
+                raise SuiteError(
+                    told.message, "Name tokens that it takes: --token, --matchmaking-token."
+                ) from error
 
 
 async def _new_players(channel: grpc.aio.Channel) -> tuple[str, ...]:

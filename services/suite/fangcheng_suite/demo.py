@@ -31,7 +31,7 @@ from .launcher import Launcher
 from .pools import demo_pool, write_pools
 from .render import Ink
 from .state import StateFolder
-from .verify import verify
+from .verify import verify_shuffle
 
 FIRST_HANDS = 8
 
@@ -195,7 +195,7 @@ class Demo:
                 answer = await stub.GetHandRecord(
                     records_pb2.GetHandRecordRequest(table_id=table.table_id, hand_number=number)
                 )
-                found = verify(answer.record, table.commitment)
+                found = verify_shuffle(answer.record, table.commitment)
                 drawn = found.drawn_front + found.drawn_back
                 self._say(
                     f"         {rules.id:14} hand {number}, commitment "

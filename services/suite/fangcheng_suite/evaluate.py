@@ -27,6 +27,7 @@ TILES_HINT = (
     "Tiles are numbers and their suit, 123m (characters), 456p (dots), 789s (bamboo), 1234567z "
     "(east south west north white green red); or Chinese, or Unicode's tiles."
 )
+EIGHT_FLOWERS_HINT = "Flowers are 1f to 8f, or 春夏秋冬梅兰竹菊: `--flowers 12f`."
 FLOWERS_HINT = "Flowers are laid down beside the hand: `--flowers 12f`."
 HAND_HINT = (
     "A hand has 13 or 14 tiles, each meld counted as three: "
@@ -66,11 +67,14 @@ def ask(
     laid = tuple(_meld(text) for text in melds)
     try:
         held = Hand(notation.parse_tiles(hand), laid) if laid else notation.parse_hand(hand)
-        beside = notation.parse_tiles(flowers)
     except InvalidNotation as error:
         raise SuiteError(f"the hand: {error.message}", TILES_HINT) from None
     except RulesError as error:
         raise SuiteError(f"the hand {hand}: {error.message}", HAND_HINT) from None
+    try:
+        beside = notation.parse_tiles(flowers)
+    except InvalidNotation as error:
+        raise SuiteError(f"--flowers: {error.message}", EIGHT_FLOWERS_HINT) from None
     try:
         rules.check_tiles(held, beside)
     except RulesError as error:

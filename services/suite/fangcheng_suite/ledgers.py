@@ -15,7 +15,7 @@ from rich.console import Console
 
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 
-from .access import Access
+from .access import Access, Elsewhere
 from .errors import LedgerTampered, SuiteError, from_call
 
 COLUMNS = (
@@ -42,7 +42,9 @@ _KIND = len("ACCOUNT_KIND_")
 _VERIFY_TIMEOUT_SECONDS = 3_600.0
 
 
-async def verify_ledger(access: Access, console: Console, operations: int, head: str) -> None:
+async def verify_ledger(
+    access: Access | Elsewhere, console: Console, operations: int, head: str
+) -> None:
     """Print what the hash chain says; raises LedgerTampered where something was changed.
 
     `operations`, `head`: as an earlier run printed them; 0: none.
@@ -86,7 +88,7 @@ class Sink(Protocol):
 
 
 async def export_ledger(
-    access: Access, console: Console, path: Path, cursor: str, currency: str
+    access: Access | Elsewhere, console: Console, path: Path, cursor: str, currency: str
 ) -> None:
     """Write the entries behind a cursor to a file: CSV, or Parquet where it is named so.
 

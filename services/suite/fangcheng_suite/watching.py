@@ -28,6 +28,8 @@ QUIET_SECONDS = 0.3
 """A stream that says nothing for so long has told everything that had happened."""
 REFRESH_SECONDS = 1.0
 
+DRAWS = {"back": " after a kong", "flower": " for a flower", "dealt_out": ", dealt out"}
+
 PHASES = {
     state_pb2.TABLE_PHASE_BEFORE_DEAL: "before the deal",
     state_pb2.TABLE_PHASE_PLAYING: "playing",
@@ -139,6 +141,13 @@ def told(event: events_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
     if kind == "hand_started":
         started = event.hand_started
         return [Text(f"Hand {started.hand_number}, dealer {names[started.dealer]}", "bold")]
+    if kind == "piao_shown":
+        chosen = zip(names, event.piao_shown.units, strict=True)
+        return [Text("Piao: " + ", ".join(f"{name} {units}" for name, units in chosen))]
+    if kind == "dealt":
+        return _dealt(event.dealt, names, ink)
+    if kind == "drawn":
+        return _drawn(event.drawn, names, ink)
     if kind == "discarded":
         discarded = event.discarded
         line = Text(f"{names[discarded.seat]} discards ")
@@ -187,13 +196,32 @@ def told(event: events_pb2.TableEvent, view: TableView, ink: Ink) -> list[Text]:
         about = f" {names[acted.seat]}" if acted.HasField("seat") else ""
         return [Text(f"An operator: {_words(acted.verb)}{about}. {acted.reason}", "yellow")]
     if kind == "hand_settled":
-        return [Text(), *_result_lines(view, ink), Text()]
+        return [Text(), *result_lines(view, ink), Text()]
     if kind == "table_closed":
         return [
             Text(f"The table has closed: {_words(event.table_closed.reason)}."),
             *_ranking(event.table_closed, names, ink),
         ]
     return []
+
+
+def _dealt(dealt: events_pb2.Dealt, names: list[str], ink: Ink) -> list[Text]:
+    """The hands that the viewer sees."""
+    lines = []
+    for name, hand in zip(names, dealt.hands, strict=True):
+        if any(hand.tiles):
+            tiles = render.row(render.by_suit(list(hand.tiles)), ink)
+            lines.append(Text(f"{name} is dealt ").append_text(tiles))
+    return lines
+
+
+def _drawn(drawn: events_pb2.Drawn, names: list[str], ink: Ink) -> list[Text]:
+    """A draw of which the viewer sees the tile."""
+    if not drawn.tile:
+        return []
+    line = Text(f"{names[drawn.seat]} draws ")
+    line.append(render.short(drawn.tile, ink), render.style(drawn.tile))
+    return [line.append(DRAWS.get(drawn.origin, ""))]
 
 
 def _said(event: events_pb2.TableEvent, names: Sequence[str]) -> str:
@@ -283,10 +311,11 @@ def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
 
 
 def _result(view: TableView, ink: Ink) -> RenderableType:
-    return Group(*_result_lines(view, ink), Text())
+    return Group(*result_lines(view, ink), Text())
 
 
-def _result_lines(view: TableView, ink: Ink) -> list[Text]:
+def result_lines(view: TableView, ink: Ink) -> list[Text]:
+    """How the last hand ended and what it paid; nothing while it is played."""
     if view.ended is None:
         return []
     line = Text(f"Hand {view.ended.hand_number}  ", "bold")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import cast
 
 from google.protobuf.message import Message
@@ -35,8 +36,9 @@ from .errors import NotOffered
 from .ids import BACK, TRUSTEE
 
 
+@cache
 def action_to_wire(action: Action) -> state_pb2.Action:
-    """An action as a prompt offers it."""
+    """An action as a prompt offers it; made once, to be put into messages, which copy it."""
     return state_pb2.Action(
         kind=action.kind,
         tile=0 if action.tile is None else code(action.tile),

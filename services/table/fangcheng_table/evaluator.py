@@ -60,6 +60,7 @@ class Evaluator:
     ) -> None:
         self._stub = EvaluationServiceStub(channel)
         self._metrics = metrics
+        self._seconds = {kind: metrics.answers.labels(kind) for kind in ("analyze", "score")}
         self._log = log
         self._pause = pause
         self._failing = False
@@ -112,7 +113,7 @@ class Evaluator:
                     pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
                     continue
                 self._answered()
-                self._metrics.answers.labels(kind).observe(time.monotonic() - started)
+                self._seconds[kind].observe(time.monotonic() - started)
                 return answer
 
     def _failed(self, error: grpc.aio.AioRpcError | Refused) -> float | None:

@@ -8,12 +8,17 @@ from fangcheng_rules import events as play
 
 from .events import HandOpened, HandSettled, PlayerSeated, TableCreated
 from .settlement import is_owed
+from .state import TableState
 from .store import HandEntry, Record
 
 
 def ending_of(event: play.HandEnded) -> str:
     """How a hand ended, in a word: `win`, `draw`, `escape`, `dissolved`, `eight_flowers`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event.end).__name__).lower()
+
+
+FOLLOWED = (TableCreated, PlayerSeated, HandOpened, play.HandEnded, HandSettled)
+"""The events that `FinishedHands` heeds."""
 
 
 class FinishedHands:
@@ -30,6 +35,20 @@ class FinishedHands:
         self._charged = False
         self._ended_ms = 0
         self._ending = ""
+
+    @classmethod
+    def between_hands(cls, state: TableState) -> FinishedHands:
+        """As it is before a hand begins, for those that follow."""
+        hands = cls()
+        hands._created = state.created
+        hands._players = tuple(seat.plan.player_id for seat in state.seats)
+        hands._charged = state.charged
+        return hands
+
+    @property
+    def first_sequence(self) -> int:
+        """Of the newest hand's `HandOpened`; 0: there was no hand."""
+        return self._first_sequence
 
     def see(self, record: Record) -> HandEntry | None:
         """The hand that is finished with this record, if one is."""

@@ -11,9 +11,10 @@ from fangcheng.table.v1 import events_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit.errors import ServiceError
 
-from .errors import NotAdded, ReaderTooSlow
+from .errors import Moved, NotAdded, PlayedElsewhere, ReaderTooSlow
 from .feed import Reader, Waiter
 from .live import LiveTable
+from .relays import OpenStream, Place, Relays
 from .tables import Tables
 
 MOST_EVENTS = 256
@@ -22,11 +23,15 @@ MOST_EVENTS = 256
 MOST_ACTS = 256
 """Acts of one stream under way at the same time at most; further ones wait in the stream."""
 
+GATHER_SECONDS = 0.01
+"""Between two messages of a stream: what happens meanwhile at all its tables goes into the next.
+
+A message costs about as much as ten events in it. A stream that has been silent for longer sends
+at once.
+"""
+
 MOST_UNSENT = 256
 """Answers of one stream that wait to be sent; where there are so many, no more is read from it."""
-
-Place = tuple[str, str]
-"""Player and table."""
 
 
 class ManySeats:
@@ -38,17 +43,23 @@ class ManySeats:
         most_behind: int,
         heartbeat: Callable[[], events_pb2.Heartbeat],
         waiter: Waiter,
+        open_stream: OpenStream | None = None,
     ) -> None:
+        """`open_stream`: to another replica, for the seats that it plays."""
         self._tables = tables
         self._most_behind = most_behind
         self._heartbeat = heartbeat
         self._seats: dict[Place, tuple[LiveTable, Reader]] = {}
         self._news: dict[Place, None] = {}
         self._out: deque[wire.AttendManyResponse] = deque()
+        self._accepted: list[wire.SeatActed] = []
         self._room = asyncio.Event()
         self._waiter = waiter
         self._acts: set[asyncio.Task[None]] = set()
         self._may_act = asyncio.Semaphore(MOST_ACTS)
+        self._relays = Relays(
+            open_stream, self._say, lambda place: self._problem(place, Moved(place[1]))
+        )
 
     async def run(
         self, requests: AsyncIterator[wire.AttendManyRequest]
@@ -62,26 +73,32 @@ class ManySeats:
                     yield self._out.popleft()
                     self._waiter.spoke()
                     self._room.set()
+                accepted, self._accepted = self._accepted, []
                 events = self._take()
-                if events:
-                    yield wire.AttendManyResponse(events=wire.SeatEvents(events=events))
+                if events or accepted:
+                    told = wire.SeatEvents(events=events, acted=accepted)
+                    yield wire.AttendManyResponse(events=told)
                     self._waiter.spoke()
+                    self._room.set()
                     continue
                 if self._out:
                     continue
                 if listening.done():
                     listening.result()  # raises what was wrong with a request
-                    if not self._seats and not self._acts:
+                    if not (self._seats or self._relays or self._acts):
                         return
                 if not await self._waiter.wait():
                     yield wire.AttendManyResponse(heartbeat=self._heartbeat())
                     self._waiter.spoke()
+                else:
+                    await self._waiter.since_spoken(GATHER_SECONDS)
         finally:
             listening.cancel()
             for task in self._acts:
                 task.cancel()
             for place in list(self._seats):
                 self._drop(place)
+            await self._relays.close()
             await asyncio.gather(listening, *self._acts, return_exceptions=True)
 
     # What is sent.
@@ -136,7 +153,7 @@ class ManySeats:
 
     async def _listen(self, requests: AsyncIterator[wire.AttendManyRequest]) -> None:
         async for request in requests:
-            while len(self._out) >= MOST_UNSENT:
+            while len(self._out) + len(self._accepted) >= MOST_UNSENT:
                 self._room.clear()
                 await self._room.wait()
             match request.WhichOneof("message"):
@@ -146,6 +163,9 @@ class ManySeats:
                     place = (request.remove.player_id, request.remove.table_id)
                     if not self._drop(place):
                         self._problem(place, NotAdded())
+                case _ if (request.act.player_id, request.act.act.table_id) in self._relays:
+                    place = (request.act.player_id, request.act.act.table_id)
+                    self._relays.pass_on(place, request)
                 case _:
                     await self._may_act.acquire()
                     task = asyncio.get_running_loop().create_task(self._act(request.act))
@@ -166,6 +186,12 @@ class ManySeats:
                 snapshot=add.snapshot,
                 muted=add.muted,
             )
+        except PlayedElsewhere as elsewhere:
+            if self._relays.may_pass_on:
+                self._relays.add(place, elsewhere.endpoint, add)
+            else:
+                self._problem(place, elsewhere)
+            return
         except ServiceError as error:
             self._problem(place, error)
             return
@@ -183,7 +209,8 @@ class ManySeats:
             self._problem(place, error, decision_id)
             return
         acted = wire.SeatActed(player_id=place[0], table_id=place[1], decision_id=decision_id)
-        self._say(wire.AttendManyResponse(acted=acted))
+        self._accepted.append(acted)
+        self._waiter.wake()
 
     def _acted(self, task: asyncio.Task[None]) -> None:
         self._acts.discard(task)
@@ -198,7 +225,7 @@ class ManySeats:
         """Follow a seat no longer; whether it was followed."""
         seat = self._seats.pop(place, None)
         if seat is None:
-            return False
+            return self._relays.drop(place)
         table, reader = seat
         table.leave(reader)
         return True

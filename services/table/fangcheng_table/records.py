@@ -107,7 +107,7 @@ class Records:
         events = await self._journal.read(
             entry.table_id, entry.first_sequence - 1, entry.last_sequence
         )
-        record = _record([*opening, *events], entry.hand_number)
+        record = record_of([*opening, *events], entry.hand_number)
         del record.player_ids[:]
         record.player_ids.extend(entry.player_ids)
         return record
@@ -117,7 +117,7 @@ class Records:
         records = await self._journal.read(table_id)
         if not records:
             raise UnknownTable(table_id)
-        record = _record(records, hand_number)
+        record = record_of(records, hand_number)
         _check_seat(record.player_ids, player_id, table_id)
         if not record.secret:
             raise UnknownHand(hand_number)
@@ -153,7 +153,7 @@ def _place(cursor: str) -> int:
     return int(cursor)
 
 
-def _record(records: Iterable[Record], hand_number: int) -> wire.HandRecord:
+def record_of(records: Iterable[Record], hand_number: int) -> wire.HandRecord:
     """The record of a hand, from the first event of its table and all of its own.
 
     Its seats are those of its end. Where the hand has not been opened, there is no secret in it.

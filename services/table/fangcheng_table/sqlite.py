@@ -8,9 +8,10 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,13 +38,24 @@ T = TypeVar("T")
 
 MOST_TOGETHER = 512
 """Appends in one transaction at most."""
+MOST_ROWS = 1_000
+"""Events that one statement inserts at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Append:
+    """Events of a table and nothing else, as nearly every append is."""
+
+    table_id: str
+    epoch: int
+    rows: list[tuple[int, int, bytes]]
 
 
 @dataclass(slots=True)
 class _Work:
     """Something for the writer to do, and where its outcome goes."""
 
-    do: Callable[[sqlite3.Connection], Any]
+    do: Callable[[sqlite3.Connection], Any] | _Append
     loop: asyncio.AbstractEventLoop
     outcome: asyncio.Future[Any]
 
@@ -115,22 +127,15 @@ class SqliteJournal(Reads):
         seated: Sequence[str] = (),
     ) -> None:
         """See `store.Journal`."""
-        rows = _rows(records)
+        events = _Append(table_id, epoch, _rows(records))
+        if closed is None and not (done or hands or actions or seated):
+            await self._write(events)
+            return
 
         def do(db: sqlite3.Connection) -> None:
-            found = db.execute(
-                "SELECT place, epoch, (SELECT max(sequence) FROM events WHERE place = t.place)"
-                " FROM tables t WHERE table_id = ?",
-                (table_id,),
-            ).fetchone()
-            if found is None:
-                raise JournalError(f"there is no table {table_id}")
-            place, newest, last = found
-            if epoch != newest:
-                raise Superseded(f"{table_id} is owned under epoch {newest}, not {epoch}")
-            if rows and rows[0][0] != (last or 0) + 1:
-                raise SequenceConflict(f"{table_id}: {rows[0][0]} does not follow {last}")
-            db.executemany(_INSERT, [(place, *row) for row in rows])
+            ((place, refusal),) = _append(db, [events])
+            if refusal is not None:
+                raise refusal
             if closed is not None:
                 db.execute(
                     "UPDATE tables SET closed = 1, summary = ? WHERE place = ?", (closed, place)
@@ -218,7 +223,7 @@ class SqliteJournal(Reads):
 
         await self._write(do)
 
-    async def _write(self, do: Callable[[sqlite3.Connection], T]) -> T:
+    async def _write(self, do: Callable[[sqlite3.Connection], T] | _Append) -> T:
         if self._closed:
             raise JournalError("the journal is closed")
         loop = asyncio.get_running_loop()
@@ -253,14 +258,8 @@ class SqliteJournal(Reads):
         outcomes: list[tuple[_Work, Any, Exception | None]] = []
         try:
             db.execute("BEGIN IMMEDIATE")
-            for work in batch:
-                db.execute("SAVEPOINT work")
-                try:
-                    outcomes.append((work, work.do(db), None))
-                except (JournalError, sqlite3.IntegrityError) as error:
-                    db.execute("ROLLBACK TO work")
-                    outcomes.append((work, None, _as_journal_error(error)))
-                db.execute("RELEASE work")
+            for together, some in groupby(batch, lambda work: isinstance(work.do, _Append)):
+                outcomes += (_appended if together else _each)(db, list(some))
             db.execute("COMMIT")
         except Exception as error:
             if db.in_transaction:
@@ -308,6 +307,67 @@ class SqliteJournal(Reads):
 def _now_ms() -> int:
     """By which leases run out: a file's processes are all on one host."""
     return time.time_ns() // 1_000_000
+
+
+_Outcome = tuple[_Work, Any, Exception | None]
+
+
+def _each(db: sqlite3.Connection, batch: Sequence[_Work]) -> Iterator[_Outcome]:
+    """Do one piece of work after the other; each that cannot be done leaves nothing."""
+    for work in batch:
+        assert not isinstance(work.do, _Append)  # noqa: S101 (told apart before)
+        db.execute("SAVEPOINT work")
+        try:
+            yield work, work.do(db), None
+        except (JournalError, sqlite3.IntegrityError) as error:
+            db.execute("ROLLBACK TO work")
+            yield work, None, _as_journal_error(error)
+        db.execute("RELEASE work")
+
+
+def _appended(db: sqlite3.Connection, batch: Sequence[_Work]) -> Iterator[_Outcome]:
+    appends = [work.do for work in batch if isinstance(work.do, _Append)]
+    for work, (_, refusal) in zip(batch, _append(db, appends), strict=True):
+        yield work, None, refusal
+
+
+def _append(
+    db: sqlite3.Connection, appends: Sequence[_Append]
+) -> list[tuple[int, JournalError | None]]:
+    """Insert the events of all that can be appended: the place of each table, and what refuses it.
+
+    In as few steps as can be: with each the thread lets others run, and may have to wait for its
+    next turn while the event loop is busy. So one row answers for all tables, and one statement
+    inserts the events of all.
+    """
+    (found,) = db.execute(
+        "SELECT json_group_object(table_id, json_array(place, epoch, coalesce("
+        "(SELECT max(sequence) FROM events WHERE place = t.place), 0)))"
+        " FROM tables t WHERE table_id IN (SELECT value FROM json_each(?))",
+        (json.dumps([append.table_id for append in appends]),),
+    ).fetchone()
+    tables: dict[str, list[int]] = json.loads(found)
+    outcomes: list[tuple[int, JournalError | None]] = []
+    values: list[int | bytes] = []
+    for append in appends:
+        table_id, rows = append.table_id, append.rows
+        place, newest, last = tables.get(table_id, (0, 0, 0))
+        refusal: JournalError | None = None
+        if not place:
+            refusal = JournalError(f"there is no table {table_id}")
+        elif append.epoch != newest:
+            refusal = Superseded(f"{table_id} is owned under epoch {newest}, not {append.epoch}")
+        elif rows and rows[0][0] != last + 1:
+            refusal = SequenceConflict(f"{table_id}: {rows[0][0]} does not follow {last}")
+        elif rows:
+            tables[table_id][2] = rows[-1][0]
+            for row in rows:
+                values += (place, *row)
+        outcomes.append((place, refusal))
+    for start in range(0, len(values), 4 * MOST_ROWS):
+        part = values[start : start + 4 * MOST_ROWS]
+        db.execute(_INSERT + ", (?, ?, ?, ?)" * (len(part) // 4 - 1), part)
+    return outcomes
 
 
 _INSERT = "INSERT INTO events VALUES (?, ?, ?, ?)"

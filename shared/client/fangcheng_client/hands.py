@@ -1,7 +1,7 @@
 """Hands by the thousand: packed records, and the call that evaluates them.
 
     rules = await rule_set(channel, "baishan_kele")
-    hands = pack(rules, ["123456789m11p44z", "123m456p77s [555z] (1111s) +7s"])
+    hands = pack(rules, ["123456789m11p44z", "123m44p77s [555z] (1111s) +7s"])
     results = await evaluate(channel, rules, hands)
     for found in unpack(rules, results):
         print(found.wins, found.items, found.waits)
@@ -145,7 +145,7 @@ class Hand:
 
     @classmethod
     def read(cls, text: str) -> Hand:
-        """A hand as text: ``123m456p77s [555z] (1111s) +7s``.
+        """A hand as text: ``123m44p77s [555z] (1111s) +7s``.
 
         Melds stand in brackets, a concealed kong in round ones; a winning tile, which comes to the
         others, after a plus sign. Raises ``ValueError`` saying what is wrong.
@@ -187,7 +187,8 @@ async def rule_set(channel: grpc.aio.Channel, rule_set_id: str) -> rules_pb2.Rul
     for found in response.rule_sets:
         if found.id == rule_set_id:
             return found
-    raise KeyError(rule_set_id)
+    known = ", ".join(dict.fromkeys(found.id for found in response.rule_sets))
+    raise KeyError(f"there is no rule set {rule_set_id!r}; there are: {known}")
 
 
 def pack(rules: rules_pb2.RuleSet, hands: Iterable[Hand | str]) -> Records:
@@ -208,20 +209,26 @@ def pack(rules: rules_pb2.RuleSet, hands: Iterable[Hand | str]) -> Records:
         if len(hand.melds) > 4:
             raise ValueError(f"{len(hand.melds)} melds")
         for place, meld in enumerate(hand.melds):
-            if meld.kind not in _HOW or not meld.tiles:
-                raise ValueError(f"no meld is {meld.kind!r} of {len(meld.tiles)} tiles")
-            record["melds"][place] = _HOW[meld.kind] << 6 | _kind(meld.tiles[0]) + 1
+            if not _is_meld(meld):
+                tiles = notation.text(meld.tiles) or "no tiles"
+                raise ValueError(f"no meld is {meld.kind!r} of {tiles}")
+            record["melds"][place] = _HOW[meld.kind] << 6 | _kind(min(meld.tiles)) + 1
             if meld.kind == "whirlwind":
                 record["whirlwind"] = sum(
                     (list(meld.tiles).count(dragon) - 1 & 3) << 2 * place
                     for place, dragon in enumerate(_DRAGONS)
                 )
         record["won"] = _kind(hand.won) + 1 if hand.won else 0
+        if not 0 <= hand.moment <= 255:
+            raise ValueError(f"{hand.moment} is no moment: flags of Moment, 0 to 255")
         record["moment"] = hand.moment
         record["treasure"] = _kind(hand.treasure) + 1 if hand.treasure else 0
-        unknown = set(hand.options) - set(defaults)
-        if unknown:
-            raise ValueError(f"{rules.id} packs no option {min(unknown)!r}")
+        for option, value in hand.options.items():
+            if option not in defaults:
+                packs = ", ".join(defaults) or "none"
+                raise ValueError(f"{rules.id} packs no option {option!r}; it packs: {packs}")
+            if not 0 <= value <= 255:
+                raise ValueError(f"option {option!r} is {value}; a record holds 0 to 255")
         values = defaults | {option: int(value) for option, value in hand.options.items()}
         record["options"][: len(values)] = list(values.values())
     return records
@@ -435,6 +442,19 @@ def _kind(tile: int) -> int:
     if kind is None:
         raise ValueError(f"{tile} is no tile of a hand")
     return kind
+
+
+def _is_meld(meld: Meld) -> bool:
+    """Whether these tiles are a meld of that kind: a record tells no more than the lowest."""
+    tiles = list(meld.tiles)
+    if meld.kind not in _HOW or not tiles or not {*tiles} <= _KINDS.keys():
+        return False
+    first = tiles[0]
+    if meld.kind == "chi":
+        return first < 40 and tiles == [first, first + 1, first + 2]
+    if meld.kind == "whirlwind":
+        return {*tiles} == {*_DRAGONS} and all(tiles.count(dragon) <= 4 for dragon in _DRAGONS)
+    return tiles == [first] * (3 if meld.kind == "pong" else 4)
 
 
 def _meld(tiles: list[int], *, is_concealed: bool) -> Meld:

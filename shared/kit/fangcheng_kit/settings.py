@@ -11,7 +11,7 @@ import difflib
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -212,13 +212,13 @@ def load(service: str, settings_type: type[S]) -> S:
     return settings
 
 
-def complaints(error: ValidationError, name: str) -> list[str]:
+def complaints(error: ValidationError, name: str, at: Sequence[str | int] = ()) -> list[str]:
     """What is wrong with a file of this name, each with the key at fault:
-    ``pools.yaml: pools[0].hands: …``."""
+    ``pools.yaml: pools[0].hands: …``. ``at``: where in it is what was validated."""
     found = []
     for problem in error.errors(include_url=False, include_context=False):
         key = ""
-        for part in problem["loc"]:
+        for part in (*at, *problem["loc"]):
             key += f"[{part}]" if isinstance(part, int) else f".{part}"
         message = problem["msg"].removeprefix("Value error, ")
         found.append(f"{name}: {key.lstrip('.') or 'the file'}: {message}")

@@ -21,6 +21,38 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _PoolMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PoolModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PoolMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    POOL_MODE_UNSPECIFIED: _PoolMode.ValueType  # 0
+    """Not set; never sent."""
+    POOL_MODE_CASUAL: _PoolMode.ValueType  # 1
+    """To play."""
+    POOL_MODE_RANKED: _PoolMode.ValueType  # 2
+    """With players of about the same rating."""
+    POOL_MODE_ANTI_CHEAT: _PoolMode.ValueType  # 3
+    """Players come alone, and those who share a device, an address or a referrer are kept apart."""
+    POOL_MODE_PRACTICE: _PoolMode.ValueType  # 4
+    """To learn."""
+
+class PoolMode(_PoolMode, metaclass=_PoolModeEnumTypeWrapper):
+    """What a pool is for."""
+
+POOL_MODE_UNSPECIFIED: PoolMode.ValueType  # 0
+"""Not set; never sent."""
+POOL_MODE_CASUAL: PoolMode.ValueType  # 1
+"""To play."""
+POOL_MODE_RANKED: PoolMode.ValueType  # 2
+"""With players of about the same rating."""
+POOL_MODE_ANTI_CHEAT: PoolMode.ValueType  # 3
+"""Players come alone, and those who share a device, an address or a referrer are kept apart."""
+POOL_MODE_PRACTICE: PoolMode.ValueType  # 4
+"""To learn."""
+Global___PoolMode: _TypeAlias = PoolMode  # noqa: Y015
+
 class _TicketState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -70,6 +102,8 @@ class PoolStake(_message.Message):
     BOOK_FIELD_NUMBER: _builtins.int
     PER_UNIT_FIELD_NUMBER: _builtins.int
     BUY_IN_FIELD_NUMBER: _builtins.int
+    ENTRY_MINIMUM_FIELD_NUMBER: _builtins.int
+    MINIMUM_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
     """Currency id of the wallet."""
     book: _builtins.str
@@ -78,6 +112,10 @@ class PoolStake(_message.Message):
     """Amount of one unit of the rules."""
     buy_in: _builtins.int
     """What is held when a player is seated; 0: nothing is held."""
+    entry_minimum: _builtins.int
+    """Who has less available may not queue; 0: the buy-in is enough."""
+    minimum: _builtins.int
+    """Who has less after a hand leaves the table; 0: nobody has to."""
     def __init__(
         self,
         *,
@@ -85,14 +123,94 @@ class PoolStake(_message.Message):
         book: _builtins.str = ...,
         per_unit: _builtins.int = ...,
         buy_in: _builtins.int = ...,
+        entry_minimum: _builtins.int = ...,
+        minimum: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "buy_in", b"buy_in", "currency", b"currency", "per_unit", b"per_unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "buy_in", b"buy_in", "currency", b"currency", "entry_minimum", b"entry_minimum", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PoolStake: _TypeAlias = PoolStake  # noqa: Y015
+
+@_typing.final
+class PoolFee(_message.Message):
+    """A flat fee of a pool.
+
+    Example: `{currency: "silver", amount: 50}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CURRENCY_FIELD_NUMBER: _builtins.int
+    BOOK_FIELD_NUMBER: _builtins.int
+    AMOUNT_FIELD_NUMBER: _builtins.int
+    currency: _builtins.str
+    """Currency id of the wallet."""
+    book: _builtins.str
+    """Book, where the currency has books; otherwise empty."""
+    amount: _builtins.int
+    """What each player pays to the house with the first hand of a table."""
+    def __init__(
+        self,
+        *,
+        currency: _builtins.str = ...,
+        book: _builtins.str = ...,
+        amount: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["amount", b"amount", "book", b"book", "currency", b"currency"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PoolFee: _TypeAlias = PoolFee  # noqa: Y015
+
+@_typing.final
+class PoolRating(_message.Message):
+    """How far apart the ratings at a table may be.
+
+    Example: `{currency: "points", book: "baishan_kele", spread: 50, widen_per_second: 10, widest: 500}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CURRENCY_FIELD_NUMBER: _builtins.int
+    BOOK_FIELD_NUMBER: _builtins.int
+    SPREAD_FIELD_NUMBER: _builtins.int
+    WIDEN_PER_SECOND_FIELD_NUMBER: _builtins.int
+    WIDEST_FIELD_NUMBER: _builtins.int
+    currency: _builtins.str
+    """A player's rating is his available balance in this currency; empty: his skill in the rule set
+    (OpenSkill: 25 at first), as his finished hands in pools of this kind show it.
+    """
+    book: _builtins.str
+    """Book, where the currency has books; otherwise empty."""
+    spread: _builtins.float
+    """To either side of the rating of whoever has waited longest."""
+    widen_per_second: _builtins.float
+    """It widens by so much for each second of that player's wait."""
+    widest: _builtins.float
+    """Up to this; unset: until anybody will do."""
+    def __init__(
+        self,
+        *,
+        currency: _builtins.str = ...,
+        book: _builtins.str = ...,
+        spread: _builtins.float = ...,
+        widen_per_second: _builtins.float = ...,
+        widest: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_widest", b"_widest", "widest", b"widest"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_widest", b"_widest", "book", b"book", "currency", b"currency", "spread", b"spread", "widen_per_second", b"widen_per_second", "widest", b"widest"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__widest: _TypeAlias = _typing.Literal["widest"]  # noqa: Y015
+    _WhichOneofArgType__widest: _TypeAlias = _typing.Literal["_widest", b"_widest"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__widest) -> _WhichOneofReturnType__widest | None: ...
+
+Global___PoolRating: _TypeAlias = PoolRating  # noqa: Y015
 
 @_typing.final
 class Pool(_message.Message):
@@ -113,6 +231,16 @@ class Pool(_message.Message):
     LEAST_CLIENT_VERSION_FIELD_NUMBER: _builtins.int
     FILL_WITH_BOTS_AFTER_MS_FIELD_NUMBER: _builtins.int
     WAITING_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    FEES_FIELD_NUMBER: _builtins.int
+    HOLD_ONLY_FIELD_NUMBER: _builtins.int
+    MOST_PARTY_FIELD_NUMBER: _builtins.int
+    RATING_FIELD_NUMBER: _builtins.int
+    PAUSED_FIELD_NUMBER: _builtins.int
+    CLOSED_FIELD_NUMBER: _builtins.int
+    ROUNDS_FIELD_NUMBER: _builtins.int
+    STARTING_CHIPS_FIELD_NUMBER: _builtins.int
     pool_id: _builtins.str
     """Id."""
     name: _builtins.str
@@ -125,6 +253,22 @@ class Pool(_message.Message):
     """Seats still empty after this are filled with bots; 0: never."""
     waiting: _builtins.int
     """Players waiting now, bots on standby not counted."""
+    revision: _builtins.int
+    """Counts the changes of the pool's terms."""
+    mode: Global___PoolMode.ValueType
+    """What it is for."""
+    hold_only: _builtins.bool
+    """Nobody loses more than his buy-in and what the hand brings him."""
+    most_party: _builtins.int
+    """Players who may queue together, by their gateway; 1: everybody comes alone."""
+    paused: _builtins.bool
+    """An operator has paused it: who waits goes on waiting."""
+    closed: _builtins.bool
+    """An operator lets nobody in now."""
+    rounds: _builtins.int
+    """圈 to play: how often the deal goes around the table; 0: that ends nothing."""
+    starting_chips: _builtins.int
+    """Units that each begins with, where nothing is staked; 0: they are not limited."""
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played."""
@@ -132,6 +276,14 @@ class Pool(_message.Message):
     @_builtins.property
     def stakes(self) -> _containers.RepeatedCompositeFieldContainer[Global___PoolStake]:
         """What is staked."""
+
+    @_builtins.property
+    def fees(self) -> _containers.RepeatedCompositeFieldContainer[Global___PoolFee]:
+        """Flat fees."""
+
+    @_builtins.property
+    def rating(self) -> Global___PoolRating:
+        """Unset: everybody may meet everybody."""
 
     def __init__(
         self,
@@ -144,10 +296,20 @@ class Pool(_message.Message):
         least_client_version: _builtins.int = ...,
         fill_with_bots_after_ms: _builtins.int = ...,
         waiting: _builtins.int = ...,
+        revision: _builtins.int = ...,
+        mode: Global___PoolMode.ValueType = ...,
+        fees: _abc.Iterable[Global___PoolFee] | None = ...,
+        hold_only: _builtins.bool = ...,
+        most_party: _builtins.int = ...,
+        rating: Global___PoolRating | None = ...,
+        paused: _builtins.bool = ...,
+        closed: _builtins.bool = ...,
+        rounds: _builtins.int = ...,
+        starting_chips: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["rating", b"rating", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fill_with_bots_after_ms", b"fill_with_bots_after_ms", "hands", b"hands", "least_client_version", b"least_client_version", "name", b"name", "pool_id", b"pool_id", "rules", b"rules", "stakes", b"stakes", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed", "fees", b"fees", "fill_with_bots_after_ms", b"fill_with_bots_after_ms", "hands", b"hands", "hold_only", b"hold_only", "least_client_version", b"least_client_version", "mode", b"mode", "most_party", b"most_party", "name", b"name", "paused", b"paused", "pool_id", b"pool_id", "rating", b"rating", "revision", b"revision", "rounds", b"rounds", "rules", b"rules", "stakes", b"stakes", "starting_chips", b"starting_chips", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -179,7 +341,7 @@ class ListPoolsResponse(_message.Message):
     POOLS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def pools(self) -> _containers.RepeatedCompositeFieldContainer[Global___Pool]:
-        """In the order of the configuration."""
+        """In the order of the configuration. To a player each in the revision that he gets without labels."""
 
     def __init__(
         self,
@@ -193,6 +355,68 @@ class ListPoolsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListPoolsResponse: _TypeAlias = ListPoolsResponse  # noqa: Y015
+
+@_typing.final
+class PartyMember(_message.Message):
+    """Another player of a party.
+
+    Example: `{player_id: "lan"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
+    PROFILE_FIELD_NUMBER: _builtins.int
+    player_id: _builtins.str
+    """The player."""
+    profile: _builtins.bytes
+    """As in JoinQueueRequest."""
+    def __init__(
+        self,
+        *,
+        player_id: _builtins.str = ...,
+        profile: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_id", b"player_id", "profile", b"profile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PartyMember: _TypeAlias = PartyMember  # noqa: Y015
+
+@_typing.final
+class Origin(_message.Message):
+    """Where a player comes from, as his studio's gateway knows it. Kept as digests.
+
+    Example: `{device: "d-8812", address: "203.0.113.7"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEVICE_FIELD_NUMBER: _builtins.int
+    ADDRESS_FIELD_NUMBER: _builtins.int
+    REFERRER_FIELD_NUMBER: _builtins.int
+    device: _builtins.str
+    """Device or installation; empty: not known."""
+    address: _builtins.str
+    """Network address; empty: not known."""
+    referrer: _builtins.str
+    """Who brought the player in; empty: nobody, or not known."""
+    def __init__(
+        self,
+        *,
+        device: _builtins.str = ...,
+        address: _builtins.str = ...,
+        referrer: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "device", b"device", "referrer", b"referrer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Origin: _TypeAlias = Origin  # noqa: Y015
 
 @_typing.final
 class JoinQueueRequest(_message.Message):
@@ -230,6 +454,8 @@ class JoinQueueRequest(_message.Message):
     PROFILE_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     STANDBY_FIELD_NUMBER: _builtins.int
+    PARTY_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Chosen by the caller; a repeat is answered with the same ticket."""
     pool_id: _builtins.str
@@ -246,6 +472,16 @@ class JoinQueueRequest(_message.Message):
         table's labels.
         """
 
+    @_builtins.property
+    def party(self) -> _containers.RepeatedCompositeFieldContainer[Global___PartyMember]:
+        """The other players of the caller's party. Only a gateway that acts for the caller says who they
+        are: it knows that they want to.
+        """
+
+    @_builtins.property
+    def origin(self) -> Global___Origin:
+        """Needed in `anti_cheat` pools; only a gateway that acts for the caller fills it in."""
+
     def __init__(
         self,
         *,
@@ -255,10 +491,12 @@ class JoinQueueRequest(_message.Message):
         profile: _builtins.bytes = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         standby: _builtins.bool = ...,
+        party: _abc.Iterable[Global___PartyMember] | None = ...,
+        origin: Global___Origin | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["origin", b"origin"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_version", b"client_version", "labels", b"labels", "pool_id", b"pool_id", "profile", b"profile", "request_id", b"request_id", "standby", b"standby"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_version", b"client_version", "labels", b"labels", "origin", b"origin", "party", b"party", "pool_id", b"pool_id", "profile", b"profile", "request_id", b"request_id", "standby", b"standby"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -314,12 +552,15 @@ class Ticket(_message.Message):
     ENDPOINT_FIELD_NUMBER: _builtins.int
     PROBLEM_FIELD_NUMBER: _builtins.int
     STANDBY_FIELD_NUMBER: _builtins.int
+    PARTY_IDS_FIELD_NUMBER: _builtins.int
+    ESTIMATE_MS_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
     ticket_id: _builtins.str
     """Made by the service."""
     pool_id: _builtins.str
     """The pool."""
     player_id: _builtins.str
-    """The player."""
+    """The player who queued."""
     state: Global___TicketState.ValueType
     """Where it stands."""
     position: _builtins.int
@@ -327,11 +568,15 @@ class Ticket(_message.Message):
     table_id: _builtins.str
     """ASSIGNED: the table."""
     seat: _builtins.int
-    """ASSIGNED: the seat there."""
+    """ASSIGNED: the seat there of the player who asks."""
     endpoint: _builtins.str
     """ASSIGNED: where the table's owner listens, `host:port`."""
     standby: _builtins.bool
     """It waits only to fill up a table."""
+    estimate_ms: _builtins.int
+    """WAITING: how long yet, at the pace at which the pool seated players of late. Unset: not known."""
+    revision: _builtins.int
+    """The pool's revision under which it was queued."""
     @_builtins.property
     def queued(self) -> _timestamp_pb2.Timestamp:
         """When it was queued; kept when a match falls through."""
@@ -339,6 +584,10 @@ class Ticket(_message.Message):
     @_builtins.property
     def problem(self) -> _rules_pb2.Problem:
         """FAILED: why."""
+
+    @_builtins.property
+    def party_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The other players of the party."""
 
     def __init__(
         self,
@@ -354,12 +603,17 @@ class Ticket(_message.Message):
         endpoint: _builtins.str = ...,
         problem: _rules_pb2.Problem | None = ...,
         standby: _builtins.bool = ...,
+        party_ids: _abc.Iterable[_builtins.str] | None = ...,
+        estimate_ms: _builtins.int | None = ...,
+        revision: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["problem", b"problem", "queued", b"queued"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_estimate_ms", b"_estimate_ms", "estimate_ms", b"estimate_ms", "problem", b"problem", "queued", b"queued"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "player_id", b"player_id", "pool_id", b"pool_id", "position", b"position", "problem", b"problem", "queued", b"queued", "seat", b"seat", "standby", b"standby", "state", b"state", "table_id", b"table_id", "ticket_id", b"ticket_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_estimate_ms", b"_estimate_ms", "endpoint", b"endpoint", "estimate_ms", b"estimate_ms", "party_ids", b"party_ids", "player_id", b"player_id", "pool_id", b"pool_id", "position", b"position", "problem", b"problem", "queued", b"queued", "revision", b"revision", "seat", b"seat", "standby", b"standby", "state", b"state", "table_id", b"table_id", "ticket_id", b"ticket_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__estimate_ms: _TypeAlias = _typing.Literal["estimate_ms"]  # noqa: Y015
+    _WhichOneofArgType__estimate_ms: _TypeAlias = _typing.Literal["_estimate_ms", b"_estimate_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__estimate_ms) -> _WhichOneofReturnType__estimate_ms | None: ...
 
 Global___Ticket: _TypeAlias = Ticket  # noqa: Y015
 
@@ -462,6 +716,59 @@ class LeaveQueueResponse(_message.Message):
 Global___LeaveQueueResponse: _TypeAlias = LeaveQueueResponse  # noqa: Y015
 
 @_typing.final
+class AvoidPlayerRequest(_message.Message):
+    """Avoids a player.
+
+    Example: `{player_id: "lan"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: _builtins.int
+    STOP_FIELD_NUMBER: _builtins.int
+    player_id: _builtins.str
+    """The other player."""
+    stop: _builtins.bool
+    """The caller does not mind him any more."""
+    def __init__(
+        self,
+        *,
+        player_id: _builtins.str = ...,
+        stop: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_id", b"player_id", "stop", b"stop"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AvoidPlayerRequest: _TypeAlias = AvoidPlayerRequest  # noqa: Y015
+
+@_typing.final
+class AvoidPlayerResponse(_message.Message):
+    """Whom the caller avoids."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLAYER_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def player_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """All of them."""
+
+    def __init__(
+        self,
+        *,
+        player_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_ids", b"player_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AvoidPlayerResponse: _TypeAlias = AvoidPlayerResponse  # noqa: Y015
+
+@_typing.final
 class GetPlayerStatusRequest(_message.Message):
     """Asks where a player is.
 
@@ -498,6 +805,7 @@ class GetPlayerStatusResponse(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     ENDPOINT_FIELD_NUMBER: _builtins.int
     HOLD_IDS_FIELD_NUMBER: _builtins.int
+    ROOM_ID_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The player."""
     table_id: _builtins.str
@@ -506,13 +814,15 @@ class GetPlayerStatusResponse(_message.Message):
     """The seat there; meaningful only with a table."""
     endpoint: _builtins.str
     """Where the table's owner listens."""
+    room_id: _builtins.str
+    """The private room that the player is in, or whose table he sits at; empty: none."""
     @_builtins.property
     def ticket(self) -> Global___Ticket:
         """The live ticket; unset: none."""
 
     @_builtins.property
     def hold_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Holds that are open for the player's ticket or table."""
+        """Holds that are open for the player's ticket, room or table."""
 
     def __init__(
         self,
@@ -523,10 +833,11 @@ class GetPlayerStatusResponse(_message.Message):
         seat: _builtins.int = ...,
         endpoint: _builtins.str = ...,
         hold_ids: _abc.Iterable[_builtins.str] | None = ...,
+        room_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ticket", b"ticket"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "hold_ids", b"hold_ids", "player_id", b"player_id", "seat", b"seat", "table_id", b"table_id", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "hold_ids", b"hold_ids", "player_id", b"player_id", "room_id", b"room_id", "seat", b"seat", "table_id", b"table_id", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -58,6 +58,11 @@ class MatchmakingServiceStub(object):
                 request_serializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.LeaveQueueRequest.SerializeToString,
                 response_deserializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.LeaveQueueResponse.FromString,
                 _registered_method=True)
+        self.AvoidPlayer = channel.unary_unary(
+                '/fangcheng.matchmaking.v1.MatchmakingService/AvoidPlayer',
+                request_serializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.AvoidPlayerRequest.SerializeToString,
+                response_deserializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.AvoidPlayerResponse.FromString,
+                _registered_method=True)
         self.GetPlayerStatus = channel.unary_unary(
                 '/fangcheng.matchmaking.v1.MatchmakingService/GetPlayerStatus',
                 request_serializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.GetPlayerStatusRequest.SerializeToString,
@@ -80,14 +85,19 @@ class MatchmakingServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def JoinQueue(self, request, context):
-        """Queues the caller in a pool. A player has one live ticket at most: the same request id answers with
-        it.
+        """Queues the caller in a pool, alone or with a party that is seated together. A player has one live
+        ticket at most, its own or a party's: the same request id answers with it.
 
         ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
-        PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
-        (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
-        ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
-        INSUFFICIENT_BALANCE; PLAYER_FROZEN), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+        INVALID_ARGUMENT (DUPLICATE_PLAYER: a player twice in a party), PERMISSION_DENIED (NOT_A_BOT:
+        standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself;
+        NOT_ADMITTED by the studio's AdmissionService, with its `admission_reason` and, where it is known,
+        `until_seconds` since 1970 in the metadata),
+        FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
+        PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
+        `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
+        PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
+        nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -103,7 +113,7 @@ class MatchmakingServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def LeaveQueue(self, request, context):
-        """Takes a ticket of the caller out of its queue. Leaving a ticket that is out already changes
+        """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out already changes
         nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
         comes when the outcome is known.
 
@@ -114,8 +124,18 @@ class MatchmakingServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AvoidPlayer(self, request, context):
+        """Says whom the caller does not want to sit with, or that he does not mind any more. Neither of the
+        two is told. Tables that are there already stay as they are.
+
+        INVALID_ARGUMENT (SAME_PLAYER), FAILED_PRECONDITION (TOO_MANY_AVOIDED: at most 100).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetPlayerStatus(self, request, context):
-        """Where a player is: ticket, table, seat, holds.
+        """Where a player is: ticket or room, table, seat, holds.
 
         A player may leave `player_id` empty and gets his own; another player's is refused with
         PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
@@ -148,6 +168,11 @@ def add_MatchmakingServiceServicer_to_server(servicer, server):
                     servicer.LeaveQueue,
                     request_deserializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.LeaveQueueRequest.FromString,
                     response_serializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.LeaveQueueResponse.SerializeToString,
+            ),
+            'AvoidPlayer': grpc.unary_unary_rpc_method_handler(
+                    servicer.AvoidPlayer,
+                    request_deserializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.AvoidPlayerRequest.FromString,
+                    response_serializer=fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.AvoidPlayerResponse.SerializeToString,
             ),
             'GetPlayerStatus': grpc.unary_unary_rpc_method_handler(
                     servicer.GetPlayerStatus,
@@ -267,6 +292,33 @@ class MatchmakingService(object):
             '/fangcheng.matchmaking.v1.MatchmakingService/LeaveQueue',
             fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.LeaveQueueRequest.SerializeToString,
             fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.LeaveQueueResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AvoidPlayer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fangcheng.matchmaking.v1.MatchmakingService/AvoidPlayer',
+            fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.AvoidPlayerRequest.SerializeToString,
+            fangcheng_dot_matchmaking_dot_v1_dot_matchmaking__pb2.AvoidPlayerResponse.FromString,
             options,
             channel_credentials,
             insecure,

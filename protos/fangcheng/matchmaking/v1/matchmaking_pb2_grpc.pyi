@@ -40,14 +40,19 @@ class MatchmakingServiceStub:
     ListPools: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.ListPoolsRequest, _matchmaking_pb2.ListPoolsResponse]
     """The pools that can be joined."""
     JoinQueue: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.JoinQueueRequest, _matchmaking_pb2.JoinQueueResponse]
-    """Queues the caller in a pool. A player has one live ticket at most: the same request id answers with
-    it.
+    """Queues the caller in a pool, alone or with a party that is seated together. A player has one live
+    ticket at most, its own or a party's: the same request id answers with it.
 
     ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
-    PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
-    (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
-    ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
-    INSUFFICIENT_BALANCE; PLAYER_FROZEN), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+    INVALID_ARGUMENT (DUPLICATE_PLAYER: a player twice in a party), PERMISSION_DENIED (NOT_A_BOT:
+    standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself;
+    NOT_ADMITTED by the studio's AdmissionService, with its `admission_reason` and, where it is known,
+    `until_seconds` since 1970 in the metadata),
+    FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
+    PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
+    `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
+    PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
+    nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _grpc.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]
     """Streams a ticket of the caller: its state now, then every change. Ends with OK after the outcome.
@@ -55,15 +60,21 @@ class MatchmakingServiceStub:
     NOT_FOUND (UNKNOWN_TICKET), which is also the answer for another player's ticket.
     """
     LeaveQueue: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.LeaveQueueRequest, _matchmaking_pb2.LeaveQueueResponse]
-    """Takes a ticket of the caller out of its queue. Leaving a ticket that is out already changes
+    """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out already changes
     nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
     comes when the outcome is known.
 
     NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
     metadata `table_id`).
     """
+    AvoidPlayer: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.AvoidPlayerRequest, _matchmaking_pb2.AvoidPlayerResponse]
+    """Says whom the caller does not want to sit with, or that he does not mind any more. Neither of the
+    two is told. Tables that are there already stay as they are.
+
+    INVALID_ARGUMENT (SAME_PLAYER), FAILED_PRECONDITION (TOO_MANY_AVOIDED: at most 100).
+    """
     GetPlayerStatus: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.GetPlayerStatusRequest, _matchmaking_pb2.GetPlayerStatusResponse]
-    """Where a player is: ticket, table, seat, holds.
+    """Where a player is: ticket or room, table, seat, holds.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
     PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
@@ -83,14 +94,19 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     ListPools: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.ListPoolsRequest, _matchmaking_pb2.ListPoolsResponse]  # type: ignore[assignment]
     """The pools that can be joined."""
     JoinQueue: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.JoinQueueRequest, _matchmaking_pb2.JoinQueueResponse]  # type: ignore[assignment]
-    """Queues the caller in a pool. A player has one live ticket at most: the same request id answers with
-    it.
+    """Queues the caller in a pool, alone or with a party that is seated together. A player has one live
+    ticket at most, its own or a party's: the same request id answers with it.
 
     ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
-    PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
-    (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
-    ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
-    INSUFFICIENT_BALANCE; PLAYER_FROZEN), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+    INVALID_ARGUMENT (DUPLICATE_PLAYER: a player twice in a party), PERMISSION_DENIED (NOT_A_BOT:
+    standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself;
+    NOT_ADMITTED by the studio's AdmissionService, with its `admission_reason` and, where it is known,
+    `until_seconds` since 1970 in the metadata),
+    FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
+    PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
+    `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
+    PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
+    nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _aio.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]  # type: ignore[assignment]
     """Streams a ticket of the caller: its state now, then every change. Ends with OK after the outcome.
@@ -98,15 +114,21 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     NOT_FOUND (UNKNOWN_TICKET), which is also the answer for another player's ticket.
     """
     LeaveQueue: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.LeaveQueueRequest, _matchmaking_pb2.LeaveQueueResponse]  # type: ignore[assignment]
-    """Takes a ticket of the caller out of its queue. Leaving a ticket that is out already changes
+    """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out already changes
     nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
     comes when the outcome is known.
 
     NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
     metadata `table_id`).
     """
+    AvoidPlayer: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.AvoidPlayerRequest, _matchmaking_pb2.AvoidPlayerResponse]  # type: ignore[assignment]
+    """Says whom the caller does not want to sit with, or that he does not mind any more. Neither of the
+    two is told. Tables that are there already stay as they are.
+
+    INVALID_ARGUMENT (SAME_PLAYER), FAILED_PRECONDITION (TOO_MANY_AVOIDED: at most 100).
+    """
     GetPlayerStatus: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.GetPlayerStatusRequest, _matchmaking_pb2.GetPlayerStatusResponse]  # type: ignore[assignment]
-    """Where a player is: ticket, table, seat, holds.
+    """Where a player is: ticket or room, table, seat, holds.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
     PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
@@ -135,14 +157,19 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _matchmaking_pb2.JoinQueueRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_matchmaking_pb2.JoinQueueResponse, _abc.Awaitable[_matchmaking_pb2.JoinQueueResponse]]:
-        """Queues the caller in a pool. A player has one live ticket at most: the same request id answers with
-        it.
+        """Queues the caller in a pool, alone or with a party that is seated together. A player has one live
+        ticket at most, its own or a party's: the same request id answers with it.
 
         ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
-        PERMISSION_DENIED (NOT_A_BOT: standby without the scope `bot`), FAILED_PRECONDITION
-        (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD; ALREADY_QUEUED and
-        ALREADY_SEATED, with `ticket_id` or `table_id` in the metadata; UNKNOWN_WALLET;
-        INSUFFICIENT_BALANCE; PLAYER_FROZEN), UNAVAILABLE (DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+        INVALID_ARGUMENT (DUPLICATE_PLAYER: a player twice in a party), PERMISSION_DENIED (NOT_A_BOT:
+        standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself;
+        NOT_ADMITTED by the studio's AdmissionService, with its `admission_reason` and, where it is known,
+        `until_seconds` since 1970 in the metadata),
+        FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
+        PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
+        `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
+        PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
+        nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
 
     @_abc_1.abstractmethod
@@ -162,7 +189,7 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _matchmaking_pb2.LeaveQueueRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_matchmaking_pb2.LeaveQueueResponse, _abc.Awaitable[_matchmaking_pb2.LeaveQueueResponse]]:
-        """Takes a ticket of the caller out of its queue. Leaving a ticket that is out already changes
+        """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out already changes
         nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
         comes when the outcome is known.
 
@@ -171,12 +198,24 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
+    def AvoidPlayer(
+        self,
+        request: _matchmaking_pb2.AvoidPlayerRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_matchmaking_pb2.AvoidPlayerResponse, _abc.Awaitable[_matchmaking_pb2.AvoidPlayerResponse]]:
+        """Says whom the caller does not want to sit with, or that he does not mind any more. Neither of the
+        two is told. Tables that are there already stay as they are.
+
+        INVALID_ARGUMENT (SAME_PLAYER), FAILED_PRECONDITION (TOO_MANY_AVOIDED: at most 100).
+        """
+
+    @_abc_1.abstractmethod
     def GetPlayerStatus(
         self,
         request: _matchmaking_pb2.GetPlayerStatusRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_matchmaking_pb2.GetPlayerStatusResponse, _abc.Awaitable[_matchmaking_pb2.GetPlayerStatusResponse]]:
-        """Where a player is: ticket, table, seat, holds.
+        """Where a player is: ticket or room, table, seat, holds.
 
         A player may leave `player_id` empty and gets his own; another player's is refused with
         PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT

@@ -621,12 +621,11 @@ class AttendManyResponse(_message.Message):
     EVENTS_FIELD_NUMBER: _builtins.int
     HEARTBEAT_FIELD_NUMBER: _builtins.int
     PROBLEM_FIELD_NUMBER: _builtins.int
-    ACTED_FIELD_NUMBER: _builtins.int
     DONE_FIELD_NUMBER: _builtins.int
     TALK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def events(self) -> Global___SeatEvents:
-        """Events of one or more seats, in order for each seat."""
+        """Events of one or more seats, in order for each seat, and which acts were accepted."""
 
     @_builtins.property
     def heartbeat(self) -> _events_pb2.Heartbeat:
@@ -635,10 +634,6 @@ class AttendManyResponse(_message.Message):
     @_builtins.property
     def problem(self) -> Global___SeatProblem:
         """An add, remove or act that was refused, or a seat that was closed."""
-
-    @_builtins.property
-    def acted(self) -> Global___SeatActed:
-        """An act that was accepted."""
 
     @_builtins.property
     def done(self) -> Global___SeatDone:
@@ -654,15 +649,14 @@ class AttendManyResponse(_message.Message):
         events: Global___SeatEvents | None = ...,
         heartbeat: _events_pb2.Heartbeat | None = ...,
         problem: Global___SeatProblem | None = ...,
-        acted: Global___SeatActed | None = ...,
         done: Global___SeatDone | None = ...,
         talk: Global___SeatTalk | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["acted", b"acted", "done", b"done", "events", b"events", "heartbeat", b"heartbeat", "message", b"message", "problem", b"problem", "talk", b"talk"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "events", b"events", "heartbeat", b"heartbeat", "message", b"message", "problem", b"problem", "talk", b"talk"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["acted", b"acted", "done", b"done", "events", b"events", "heartbeat", b"heartbeat", "message", b"message", "problem", b"problem", "talk", b"talk"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "events", b"events", "heartbeat", b"heartbeat", "message", b"message", "problem", b"problem", "talk", b"talk"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["events", "heartbeat", "problem", "acted", "done", "talk"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["events", "heartbeat", "problem", "done", "talk"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -675,18 +669,24 @@ class SeatEvents(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EVENTS_FIELD_NUMBER: _builtins.int
+    ACTED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatEvent]:
-        """The events."""
+        """The events. None where there is only an act to tell of."""
+
+    @_builtins.property
+    def acted(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatActed]:
+        """The acts that were accepted; what they brought about is among the events, here or before."""
 
     def __init__(
         self,
         *,
         events: _abc.Iterable[Global___SeatEvent] | None = ...,
+        acted: _abc.Iterable[Global___SeatActed] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["acted", b"acted", "events", b"events"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -948,6 +948,39 @@ class ActResponse(_message.Message):
 Global___ActResponse: _TypeAlias = ActResponse  # noqa: Y015
 
 @_typing.final
+class Reveal(_message.Message):
+    """Why an operator looks at all tiles of a hand in play.
+
+    Example: `{request_id: "case-81/2", reason: "do 1 and 3 play together?", case_id: "case-81"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    CASE_ID_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Chosen by the caller; a stream that is resumed under the same one is noted once."""
+    reason: _builtins.str
+    """In the operator's words."""
+    case_id: _builtins.str
+    """The studio's id of the case."""
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        case_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["case_id", b"case_id", "reason", b"reason", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Reveal: _TypeAlias = Reveal  # noqa: Y015
+
+@_typing.final
 class WatchRequest(_message.Message):
     """Watches a table.
 
@@ -959,22 +992,28 @@ class WatchRequest(_message.Message):
     TABLE_ID_FIELD_NUMBER: _builtins.int
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
     SNAPSHOT_FIELD_NUMBER: _builtins.int
+    REVEAL_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     from_number: _builtins.int
     """The last number received; 0: from the beginning."""
     snapshot: _builtins.bool
     """As in AttendRequest."""
+    @_builtins.property
+    def reveal(self) -> Global___Reveal:
+        """Operators only: all tiles open while the hand is played."""
+
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         from_number: _builtins.int = ...,
         snapshot: _builtins.bool = ...,
+        reveal: Global___Reveal | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reveal", b"reveal"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_number", b"from_number", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_number", b"from_number", "reveal", b"reveal", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

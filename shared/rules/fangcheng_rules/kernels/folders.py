@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 KEPT_FOLDERS = 4
@@ -78,8 +78,9 @@ def kernels_digest() -> str:
 def digest_of_functions(*functions: Callable[..., Any]) -> str:
     """A short digest of what compiled code of these functions depends on.
 
-    That is their code and every value that it names, the functions among them likewise, whatever
-    file they are in; and the kernels' own sources.
+    That is their code and every value that it names, of modules too, that is a default or that it
+    closes over, the functions among them likewise, whatever file they are in; and the kernels' own
+    sources.
     """
     digest = hashlib.sha256(kernels_digest().encode())
     seen: set[int] = set()
@@ -90,6 +91,13 @@ def digest_of_functions(*functions: Callable[..., Any]) -> str:
             if id(function) not in seen:
                 seen.add(id(function))
                 add_code(function.__code__, function.__globals__)
+                for default in function.__defaults__ or ():
+                    add(default)
+                for name, default in (function.__kwdefaults__ or {}).items():
+                    digest.update(name.encode())
+                    add(default)
+                for cell in function.__closure__ or ():
+                    add(cell.cell_contents)
             return
         digest.update(f"{type(value).__qualname__} {_fields(value)!r};".encode())
 
@@ -101,10 +109,17 @@ def digest_of_functions(*functions: Callable[..., Any]) -> str:
                 add_code(constant, names)
             elif not isinstance(constant, str):  # the docstring may change
                 digest.update(f"{constant!r};".encode())
+        add_names(code, names, ())
+
+    def add_names(code: CodeType, names: dict[str, Any], within: tuple[ModuleType, ...]) -> None:
         for name in code.co_names:
-            if name in names:
+            value = names.get(name)
+            if isinstance(value, ModuleType):
+                if value not in within:
+                    add_names(code, vars(value), (*within, value))
+            elif name in names:
                 digest.update(name.encode())
-                add(names[name])
+                add(value)
 
     for function in functions:
         add(function)

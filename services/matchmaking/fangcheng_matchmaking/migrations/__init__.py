@@ -1,0 +1,9 @@
+"""The tables of the queues: see `fangcheng_kit.migrations`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fangcheng_kit.migrations import Migrations
+
+QUEUES = Migrations(Path(__file__).parent, head="0001", what="queues")
