@@ -83,16 +83,22 @@ class Kit:
         self._renew_at = 0.0
 
     def connect(
-        self, target: str, *, timeout_seconds: float | None = None, **options: Any
+        self,
+        target: str,
+        *,
+        timeout_seconds: float | None = None,
+        own_token: bool = True,
+        **options: Any,
     ) -> grpc.aio.Channel:
         """A channel to another service, with this one's own token and a deadline for every call.
 
+        ``own_token``: False for calls that carry their callers' credentials.
         Passes the request id of the call that is being handled on. The kit closes the channel after
         the service. ``options`` as for ``fangcheng_client.connect``.
         """
         channel = fangcheng_client.connect(
             target,
-            token=self.token,
+            token=self.token if own_token else None,
             timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
