@@ -195,7 +195,8 @@ class TableServiceServicer(object):
     def WatchTables(self, request, context):
         """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
         each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-        of a hand shows in the time of a message. It does not end by itself.
+        of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
+        itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

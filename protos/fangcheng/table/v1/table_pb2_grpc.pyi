@@ -111,7 +111,8 @@ class TableServiceStub:
     WatchTables: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-    of a hand shows in the time of a message. It does not end by itself.
+    of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
+    itself.
     """
     Say: _grpc.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]
     """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
@@ -217,7 +218,8 @@ class TableServiceAsyncStub(TableServiceStub):
     WatchTables: _aio.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]  # type: ignore[assignment]
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-    of a hand shows in the time of a message. It does not end by itself.
+    of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
+    itself.
     """
     Say: _aio.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]  # type: ignore[assignment]
     """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
@@ -368,7 +370,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_pb2.WatchTablesResponse], _abc.AsyncIterator[_table_pb2.WatchTablesResponse]]:
         """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
         each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-        of a hand shows in the time of a message. It does not end by itself.
+        of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
+        itself.
         """
 
     @_abc_1.abstractmethod
