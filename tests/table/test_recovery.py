@@ -7,6 +7,7 @@ import random
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import FinishedHand, Score, score
+from fangcheng_table import codec
 from fangcheng_table.clocks import Patience
 from fangcheng_table.convert import options_from_wire
 from fangcheng_table.errors import JournalUnavailable, StaleDecision
@@ -309,10 +311,10 @@ async def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_going_o
         made = [(await operator.CreateTable(request(f"r{n}"))).table.table_id for n in range(2)]
         await service.stop()
         with sqlite3.connect(tmp_path / "table.db") as db:
-            db.execute(
-                "UPDATE events SET body = replace(body, '\"revision\":1', '\"revision\":999')"
-                " WHERE kind = 'TableCreated' AND place = 1"
-            )
+            first = "place = 1 AND sequence = 1"
+            (body,) = db.execute(f"SELECT body FROM events WHERE {first}").fetchone()
+            unknown = codec.encode(replace(codec.decode(body), revision=999))
+            db.execute(f"UPDATE events SET body = ? WHERE {first}", (unknown,))
         db.close()
         await service.start()
         assert service.value("fangcheng_table_failures_total") == 1

@@ -234,8 +234,11 @@ class Table:
         return settlement_of(state.created, plans, state.hand, charged=state.charged)
 
     def holds(self) -> tuple[tuple[str, ...], ...]:
-        """Holds of each seat that are to be given back now; empty: none."""
-        if not self.state.closed or self.state.released:
+        """Holds of each seat that are to be given back now; empty: none.
+
+        Those of who left before come first, so that nothing is left to do after these.
+        """
+        if not self.state.closed or self.state.released or self.state.owed:
             return ()
         holds = tuple(seat.plan.hold_ids for seat in self.state.seats)
         return holds if any(holds) else ()
