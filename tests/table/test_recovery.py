@@ -7,7 +7,6 @@ import random
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +25,19 @@ from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import FinishedHand, Score, score
-from fangcheng_table import codec
 from fangcheng_table.clocks import Patience
 from fangcheng_table.convert import options_from_wire
 from fangcheng_table.errors import JournalUnavailable, StaleDecision
 from fangcheng_table.events import Payment, Timing
 from fangcheng_table.feed import Reader, Waiter
+from fangcheng_table.gameclock import GameClock
 from fangcheng_table.live import LiveTable, Surroundings
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_table.settlement import Settlement
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
 from fangcheng_table.store import JournalError, NewTable, Record
+from fangcheng_table.stored.v1 import event_pb2 as stored
 
 from .tables import created, paid, sights, told
 from .world import (
@@ -122,6 +122,7 @@ class Stage:
             metrics=TableMetrics(CollectorRegistry()),
             log=structlog.get_logger(),
             patience=Patience(),
+            clock=GameClock(1_500),
             most_kept=1_000,
             finished=lambda: None,
             storing=self.stores.append,
@@ -311,10 +312,10 @@ async def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_going_o
         made = [(await operator.CreateTable(request(f"r{n}"))).table.table_id for n in range(2)]
         await service.stop()
         with sqlite3.connect(tmp_path / "table.db") as db:
-            first = "place = 1 AND sequence = 1"
-            (body,) = db.execute(f"SELECT body FROM events WHERE {first}").fetchone()
-            unknown = codec.encode(replace(codec.decode(body), revision=999))
-            db.execute(f"UPDATE events SET body = ? WHERE {first}", (unknown,))
+            (body,) = db.execute("SELECT body FROM events WHERE place = 1").fetchone()
+            event = stored.Event.FromString(body)
+            event.table_created.revision = 999
+            db.execute("UPDATE events SET body = ? WHERE place = 1", (event.SerializeToString(),))
         db.close()
         await service.start()
         assert service.value("fangcheng_table_failures_total") == 1

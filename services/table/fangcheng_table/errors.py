@@ -236,6 +236,31 @@ class Moved(Unavailable):
         super().__init__("MOVED", f"Table {table_id} is played elsewhere; resume it.", "table_id")
 
 
+class PlayedElsewhere(Moved):
+    """Another process plays the table, and takes calls about it."""
+
+    def __init__(self, table_id: str, endpoint: str) -> None:
+        super().__init__(table_id)
+        self.endpoint = endpoint
+        self.metadata["endpoint"] = endpoint
+
+
+class TableArchived(NotFound):
+    """The table was played long ago; its events are in a file."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__(
+            "TABLE_ARCHIVED", f"The events of table {table_id} were archived.", "table_id"
+        )
+
+
+class NoOwner(Unavailable):
+    """Nobody plays the table at this moment."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__("NO_OWNER", f"Nobody plays table {table_id} now; try again.", "table_id")
+
+
 class AttendedElsewhere(Aborted):
     """A newer stream has taken the seat."""
 
