@@ -255,10 +255,6 @@ class Table:
         """Start the clocks of what is shown from now on, stop those of what is over."""
         self._clocks.set(dict(self._wanted()), now_ms, self._stands)
 
-    def forgive(self, ms: int) -> None:
-        """So much time has passed without the service; it counts against nobody."""
-        self._clocks.forgive(ms)
-
     def next_deadline(self) -> int | None:
         """When `advance` has something to do at the latest."""
         return self._clocks.next_ms()
