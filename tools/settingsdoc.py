@@ -25,6 +25,12 @@ BESIDES = (
         "State folder of the command `fangcheng`; its option `--state` wins.",
     ),
     (
+        "FANGCHENG_TOKEN",
+        "",
+        "Bearer token of an operator or a service, for `fangcheng ledger … --target`; its option "
+        "`--token` wins.",
+    ),
+    (
         "FANGCHENG_CACHE_DIR",
         "`~/.cache/fangcheng`",
         "Folder for tables and compiled code of the rules. What lies in it is run: "

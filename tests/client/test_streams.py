@@ -61,8 +61,11 @@ class Table:
     async def _other(self, request: Any, context: Any) -> Any:
         raise AssertionError("not called here")
 
-    CreateTable = GetTable = ListTables = AttendMany = Act = LeaveTable = Say = WatchTables = _other
-    ProposeDissolution = _other
+    def __getattr__(self, name: str) -> Any:
+        """The calls of the contract that are not played here."""
+        if name[0].isupper():
+            return self._other
+        raise AttributeError(name)
 
 
 AWAY = errors.Unavailable("DRAINING", "Elsewhere.")

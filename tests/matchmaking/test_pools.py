@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ pools:
 
 
 def test_a_file_is_read_in_its_order() -> None:
-    pools = parse_pools(GOOD)
+    pools = parse_pools(GOOD).pools
     assert list(pools) == ["one", "two"]
     one = pools["one"].pool
     assert (one.name, one.least_client_version, one.fill_with_bots_after_ms) == (
@@ -62,7 +63,8 @@ def test_a_file_is_read_in_its_order() -> None:
 
 
 def test_the_pools_that_come_with_the_service() -> None:
-    pools = load_pools()
+    offers = load_pools()
+    pools = offers.pools
     assert list(pools) == [
         f"{rules.id}-{kind}" for kind in ("practice", "silver") for rules in BUILT_IN
     ]
@@ -73,7 +75,7 @@ def test_the_pools_that_come_with_the_service() -> None:
         assert {stake.currency for stake in practice.terms.stakes} == {"points"}
         assert {stake.currency for stake in silver.terms.stakes} == {"silver", "points"}
         assert silver.fill_with_bots_after_ms == 0, "bots do not play for silver unasked"
-    assert unplayable(pools.values(), LISTED) == []
+    assert unplayable(offers, LISTED) == []
 
 
 OLDER = rules_pb2.RuleSet(id="old", revision=2, options=[rules_pb2.OptionSpec(id="late")])
@@ -99,9 +101,9 @@ OLDER = rules_pb2.RuleSet(id="old", revision=2, options=[rules_pb2.OptionSpec(id
     ],
 )
 def test_what_no_evaluator_plays_is_told_with_its_pool(rules: str, complaint: str) -> None:
-    pools = parse_pools(f"pools: [{{id: one, name: first, rules: {{{rules}}}}}]")
+    offers = parse_pools(f"pools: [{{id: one, name: first, rules: {{{rules}}}}}]")
     listed = [*LISTED, rules_pb2.RuleSet(id="old", revision=3), OLDER]
-    assert unplayable(pools.values(), listed) == [f"pool one: {complaint}"]
+    assert unplayable(offers, listed) == [f"pool one: {complaint}"]
 
 
 def test_options_within_their_bounds_and_older_revisions_are_played() -> None:
@@ -111,7 +113,7 @@ pools:
   - {id: b, name: b, rules: {id: jintan, revision: 1, options: {several_winners: false}}}
   - {id: c, name: c, rules: {id: old, revision: 2}}
 """
-    assert unplayable(parse_pools(text).values(), [*LISTED, OLDER]) == []
+    assert unplayable(parse_pools(text), [*LISTED, OLDER]) == []
 
 
 async def test_pools_that_nobody_plays_end_the_start(stopped_world: World) -> None:
@@ -173,6 +175,53 @@ def test_a_mistake_is_told_with_its_key(change: tuple[str, str], complaint: str)
     assert complaint in str(error.value)
     line = re.match(r"my\.yaml:(\d+): ", str(error.value))
     assert line is not None
+
+
+@pytest.mark.parametrize(
+    ("keys", "complaint"),
+    [
+        ("mode: friendly", "pools[0].mode: Input should be 'casual', 'ranked', 'anti_cheat' or"),
+        ("mode: ranked", "pools[0]: rating: a ranked pool says what it rates by"),
+        ("mode: anti_cheat; most_party: 2", "pools[0]: most_party: players of an anti_cheat pool"),
+        ("most_party: 5", "pools[0].most_party: Input should be less than or equal to 4"),
+        ("rating: {currency: points, spread: 9, widest: 8}", "pools[0].rating: widest is less"),
+        ("hold_only: true", "pools[0]: hold_only: nothing is held where no stake has a buy_in"),
+        ("starting_chips: 9; stakes: [{currency: a, per_unit: 1}]", "pools[0]: starting_chips are"),
+        (
+            "stakes: [{currency: a, per_unit: 1, buy_in: 9}]; fill_with_bots_after_ms: 1",
+            "pools[0]: fill_with_bots_after_ms: bots would win and lose a",
+        ),
+        ("newer: {revision: 1, changes: {hands: 4}}", "pools[0].newer.revision: must be greater"),
+        ("newer: {revision: 2, changes: {}}", "pools[0].newer.changes: Dictionary should have"),
+        ("newer: {revision: 2, changes: {id: x}}", "pools[0].newer.changes.id: cannot be changed"),
+        ("newer: {revision: 2, changes: {hands: x}}", "pools[0].newer.changes.hands: Input should"),
+        ("newer: {revision: 2, percent: 101, changes: {}}", "pools[0].newer.percent: Input should"),
+    ],
+)
+def test_what_does_not_fit_together_is_told_with_its_line(keys: str, complaint: str) -> None:
+    lines = ["pools:", "  - id: one", "    name: first", "    rules: {id: jintan}"]
+    lines += [f"    {key}" for key in keys.split("; ")]
+    with pytest.raises(BadPools) as error:
+        parse_pools("\n".join(lines), "my.yaml")
+    whole = complaint.startswith("pools[0]: ")
+    assert str(error.value).startswith(f"my.yaml:{2 if whole else 5}: {complaint}")
+
+
+def test_a_newer_revision_has_what_the_pool_has_but_for_its_changes() -> None:
+    text = """
+pools:
+  - id: one
+    name: first
+    rules: {id: jintan}
+    hands: 8
+    least_client_version: 3
+    newer: {revision: 2, percent: 12.5, labels: {channel: beta}, changes: {hands: 4}}
+"""
+    offers = parse_pools(text)
+    offer = offers.pools["one"]
+    assert offer.newer == replace(offer.pool, revision=2, terms=replace(offer.pool.terms, hands=4))
+    assert (offer.percent, offer.labels) == (12.5, {"channel": "beta"})
+    assert unplayable(offers, LISTED) == []
 
 
 @pytest.mark.parametrize("text", ["", "pools: []", "[]", "pools: [1]", "a: ["])

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,16 +28,22 @@ from fangcheng_matchmaking.migrations import QUEUES
 from fangcheng_matchmaking.postgres import open_postgres
 from fangcheng_matchmaking.sqlite import open_sqlite
 from fangcheng_matchmaking.store import (
+    Apart,
+    Changes,
+    Joined,
     LiveTicket,
     NotWaiting,
+    Pause,
     RequestReused,
     SomebodyLeaves,
     Store,
+    StoreUnavailable,
     UnknownMatch,
     UnknownTicket,
     WrongStep,
 )
-from tests.postgres import database_of
+from tests.matchmaking.world import eventually
+from tests.postgres import database_of, execute
 
 TERMS = Terms(
     rule_set="baishan_kele",
@@ -94,10 +101,9 @@ def match_of(tickets: list[Ticket], match_id: str = "m") -> Match:
         labels={"club": "a"},
         formed_ms=5_000,
         seats=tuple(
-            MatchSeat(
-                ticket_id=one.ticket_id, player_id=one.player_id, profile=one.members[0].profile
-            )
+            MatchSeat(ticket_id=one.ticket_id, player_id=member.player_id, profile=member.profile)
             for one in tickets
+            for member in one.members
         ),
     )
 
@@ -474,6 +480,158 @@ async def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(BadDatabase, match="revision 9999"):
         await open_sqlite(path)
+
+
+PAIR = Apart(player_id="p1", other_id="p2", origin="operator", reason="collusion", case_id="c")
+
+
+async def test_a_party_has_one_ticket_and_each_of_it_no_other(store: Store) -> None:
+    pair = (Member(player_id="p1"), Member(player_id="p2"))
+    first = (await store.join(new(1, members=pair))).ticket
+    with pytest.raises(LiveTicket) as refused:
+        await store.join(new(3, members=(Member(player_id="p3"), Member(player_id="p2"))))
+    assert (refused.value.player_id, refused.value.ticket) == ("p2", first)
+    assert await store.live_ticket("p2") == first
+    assert await store.live_ticket("p3") is None
+    await store.leave(first.ticket_id)
+    assert not (await store.join(new(2))).replayed
+
+
+async def test_seats_and_holds_of_a_party_are_each_players_own(store: Store) -> None:
+    pair = (Member(player_id="p0"), Member(player_id="p9"))
+    tickets = [(await store.join(new(0, members=pair))).ticket]
+    tickets += [(await store.join(new(number))).ticket for number in (1, 2)]
+    await store.form(match_of(tickets))
+    await store.held("m", HOLDS)
+    members = (await store.ticket("t0-r")).members
+    assert [(one.player_id, one.seat, one.hold_ids) for one in members] == [
+        ("p0", 0, ("h0",)),
+        ("p9", 1, ("h1",)),
+    ]
+
+
+async def test_changes_are_told_once_each_as_the_tickets_stand(store: Store) -> None:
+    first = await store.changes(0)
+    await store.join(new(1))
+    await store.join(new(2))
+    await store.leave("t1-r")
+    told = await store.changes(first.head)
+    assert [(one.player_id, one.state) for one in told.tickets] == [
+        ("p2", TicketState.WAITING),
+        ("p1", TicketState.LEFT),
+    ]
+    assert (await store.live_tickets()).head == told.head
+    assert await store.changes(told.head) == Changes([], told.head)
+
+
+async def test_whom_players_met_and_avoid_is_on_their_next_ticket(store: Store) -> None:
+    await asked(store)
+    await store.seated("m", "table", "e")
+    await store.table_closed("table")
+    await store.keep_apart(Apart(player_id="p0", other_id="p7", origin="player"))
+    ticket = (await store.join(new(0, "again"))).ticket
+    assert ticket.met == {"p1", "p2", "p3"}
+    assert ticket.apart == {"p7"}
+    assert (await store.join(new(7))).ticket.apart == frozenset(), "the other does not learn of it"
+
+
+async def test_a_pair_that_is_barred_is_so_for_both_and_for_tickets_that_wait(
+    store: Store,
+) -> None:
+    await store.join(new(1))
+    await store.join(new(2))
+    changed = await store.keep_apart(PAIR)
+    assert {one.player_id: one.apart for one in changed} == {"p1": {"p2"}, "p2": {"p1"}}
+    assert await store.keep_apart(PAIR) == []
+    assert await store.apart("p1") == [PAIR]
+    assert [one.other_id for one in await store.apart("p2")] == ["p1"]
+    changed = await store.bring_together(replace(PAIR, player_id="p2", other_id="p1"))
+    assert [one.apart for one in changed] == [frozenset()] * 2
+    assert await store.apart("p1") == []
+
+
+async def test_a_ticket_that_waits_moves_to_another_revision(store: Store) -> None:
+    await store.join(new(1))
+    assert (await store.move("t1-r", 2)).revision == 2
+    assert (await store.move("t1-r", 2)).version == 2
+    await store.leave("t1-r")
+    assert (await store.move("t1-r", 3)).revision == 2
+
+
+async def test_a_pool_is_matched_by_one_owner_until_the_lease_ends(store: Store) -> None:
+    assert await store.lease("a", {"x", "y"}, 60_000) == {"x", "y"}
+    assert await store.lease("b", {"x", "z"}, 60_000) == {"z"}
+    assert await store.lease("a", {"x", "y", "z"}, 60_000) == {"x", "y"}
+    assert await store.lease("a", {"x"}, 0) == {"x"}
+
+    async def taken_over() -> bool:
+        return await store.lease("b", {"x", "y"}, 60_000) == {"x"}
+
+    await eventually(taken_over)
+    await store.give_up_leases("a")
+    assert await store.lease("b", {"x", "y"}, 60_000) == {"x", "y"}
+
+
+async def test_twenty_owners_at_once_have_each_pool_once(store: Store) -> None:
+    pools = {f"pool {number}" for number in range(10)}
+    held = await asyncio.gather(*(store.lease(f"o{n}", pools, 60_000) for n in range(20)))
+    assert sorted(pool for mine in held for pool in mine) == sorted(pools)
+
+
+async def test_pauses_are_kept_until_they_are_ended(reopen: Open) -> None:
+    pause = Pause(closed=True, reason="maintenance", time_ms=7)
+    store = await reopen()
+    await store.pause("x", replace(pause, closed=False))
+    await store.pause("x", pause)
+    store = await reopen()
+    assert await store.pauses() == {"x": pause}
+    await store.pause("x", None)
+    assert await store.pauses() == {}
+
+
+async def test_two_stores_on_one_postgres_take_no_player_twice(tmp_path: Path) -> None:
+    """One live ticket a player, from two connections and two replicas (nakama 2.7.0)."""
+    database = await database_of(tmp_path, QUEUES)
+    one, other = await open_postgres(database), await open_postgres(database)
+    try:
+        calls = [
+            store.join(new(number % 5, f"r{number}-{place}"))
+            for number in range(50)
+            for place, store in enumerate((one, other))
+        ]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        joined = [one.ticket.player_id for one in answers if isinstance(one, Joined)]
+        assert sorted(joined) == [f"p{number}" for number in range(5)]
+        refused = [one for one in answers if not isinstance(one, Joined)]
+        assert all(isinstance(one, LiveTicket) for one in refused)
+        told = await other.changes(0)
+        assert sorted(one.player_id for one in told.tickets) == sorted(joined)
+    finally:
+        await one.close()
+        await other.close()
+
+
+async def test_a_postgres_that_was_away_is_used_again(tmp_path: Path) -> None:
+    store = await open_postgres(await database_of(tmp_path, QUEUES))
+    try:
+        await store.join(new(1))
+        await execute(
+            "postgres",
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'fangcheng-matchmaking'",
+        )
+
+        async def answers() -> bool:
+            try:
+                await store.check()
+            except StoreUnavailable:
+                return False
+            return True
+
+        await eventually(answers)
+        assert (await store.join(new(1))).replayed
+    finally:
+        await store.close()
 
 
 @pytest.fixture

@@ -4,7 +4,10 @@ faults that a test can order, and players who call the real service over real gR
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
+import urllib.request
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,8 +19,20 @@ import grpc.aio
 
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
-from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
-from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
+from fangcheng.matchmaking.v1 import (
+    matchmaking_pb2_grpc,
+    operations_pb2_grpc,
+    rooms_pb2,
+    rooms_pb2_grpc,
+)
+from fangcheng.table.v1 import (
+    events_pb2,
+    records_pb2,
+    records_pb2_grpc,
+    state_pb2,
+    table_pb2,
+    table_pb2_grpc,
+)
 from fangcheng.wallet.v1 import (
     settlement_pb2,
     settlement_pb2_grpc,
@@ -26,7 +41,7 @@ from fangcheng.wallet.v1 import (
 )
 from fangcheng_client import connect
 from fangcheng_evaluation.convert import rule_set_to_wire
-from fangcheng_kit import Kit, Running, Servicer, Settings, serving
+from fangcheng_kit import Kit, Running, Servicer, Settings, principal, serving
 from fangcheng_kit.errors import (
     Aborted,
     AlreadyExists,
@@ -232,6 +247,8 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
         self.requests: dict[str, table_pb2.CreateTableRequest] = {}
         """By table id."""
         self.tables: dict[str, state_pb2.Table] = {}
+        self.left: list[tuple[str, str]] = []
+        """Tables, and players who leave them after the hand."""
         self._created: dict[str, tuple[bytes, str]] = {}
 
     @property
@@ -277,6 +294,13 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
     ) -> table_pb2.CreateTableResponse:
         return await self.handle("CreateTable", lambda: self.create(request))
 
+    async def LeaveTable(
+        self, request: table_pb2.LeaveTableRequest, context: Any
+    ) -> table_pb2.LeaveTableResponse:
+        assert request.mode == table_pb2.LEAVE_MODE_AFTER_HAND
+        self.left.append((request.table_id, principal.current().id))
+        return table_pb2.LeaveTableResponse(table=self.tables[request.table_id])
+
     async def GetTable(
         self, request: table_pb2.GetTableRequest, context: Any
     ) -> table_pb2.GetTableResponse:
@@ -307,6 +331,54 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
         return await self.handle("ListTables", do)
 
 
+class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
+    """Finished hands, which the test adds."""
+
+    def __init__(self) -> None:
+        self.hands: list[records_pb2.FinishedHand] = []
+        self.cursors: list[str] = []
+        """Those from which a stream was asked for."""
+
+    def finish(
+        self,
+        table: state_pb2.Table,
+        number: int,
+        nets: Sequence[int],
+        *,
+        dissolved: bool = False,
+        ended: float | None = None,
+    ) -> None:
+        entry = records_pb2.FinishedHandEntry(
+            table_id=table.table_id,
+            hand_number=number,
+            rule_set="baishan_kele",
+            player_ids=[seat.player_id for seat in table.seats],
+            ending="dissolved" if dissolved else "win",
+        )
+        entry.ended.FromMilliseconds(int(1_000 * (time.time() if ended is None else ended)))
+        ended = events_pb2.TableEvent(hand_ended=events_pb2.HandEnded(net=nets))
+        self.hands.append(
+            records_pb2.FinishedHand(
+                cursor=str(len(self.hands) + 1),
+                entry=entry,
+                record=records_pb2.HandRecord(events=[events_pb2.TableEvent(), ended]),
+            )
+        )
+
+    async def StreamFinishedHands(
+        self, request: records_pb2.StreamFinishedHandsRequest, context: Any
+    ) -> AsyncIterator[records_pb2.StreamFinishedHandsResponse]:
+        self.cursors.append(request.cursor)
+        assert request.with_records
+        place = int(request.cursor or 0)
+        while True:
+            for hand in self.hands[place:]:
+                yield records_pb2.StreamFinishedHandsResponse(hand=hand)
+            place = len(self.hands)
+            yield records_pb2.StreamFinishedHandsResponse(heartbeat=events_pb2.Heartbeat())
+            await asyncio.sleep(0.01)
+
+
 class FakeEvaluators(_Faulty, evaluation_pb2_grpc.EvaluationServiceServicer):
     """Evaluators that list rule sets."""
 
@@ -328,6 +400,7 @@ async def _never(self: object, request: Any, context: Any) -> Any:
 # A server has to have every call of its contract, also those that are added to it.
 for _fake, _contract in (
     (FakeTables, table_pb2),
+    (FakeRecords, records_pb2),
     (FakeEvaluators, evaluation_pb2),
     (FakeWallet, wallet_pb2),
     (FakeWallet, settlement_pb2),
@@ -345,12 +418,14 @@ class World:
         self.folder = folder
         self.wallet = FakeWallet()
         self.tables = FakeTables(self.wallet)
+        self.records = FakeRecords()
         self.evaluators = FakeEvaluators()
         self.running: Running | None = None
         self._stack = stack
         self._service = AsyncExitStack()
         self._targets: dict[str, str] = {}
         self._channels = AsyncExitStack()
+        self._probes = 0
 
     async def open(self) -> None:
         wallet = [
@@ -370,7 +445,12 @@ class World:
                 table_pb2_grpc.add_TableServiceServicer_to_server,
                 self.tables,
                 "fangcheng.table.v1.TableService",
-            )
+            ),
+            Servicer(
+                records_pb2_grpc.add_TableRecordServiceServicer_to_server,
+                self.records,
+                "fangcheng.table.v1.TableRecordService",
+            ),
         ]
         evaluators = [
             Servicer(
@@ -429,9 +509,79 @@ class World:
         )
         return stub
 
+    async def gateway(self, player_id: str) -> matchmaking_pb2_grpc.MatchmakingServiceAsyncStub:
+        """The stub of a gateway that acts for a player."""
+        self.wallet.silver.setdefault(player_id, 10_000)
+        assert self.running is not None
+        token = mint_token(KEY, "service:gateway", ["act_as"])
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=token, act_as=player_id)
+        )
+        stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub = (
+            matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
+        )
+        return stub
+
+    async def operations(
+        self,
+    ) -> operations_pb2_grpc.MatchmakingOperationsServiceAsyncStub:
+        """The stub of an operator."""
+        assert self.running is not None
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=mint_token(KEY, "operator"))
+        )
+        stub: operations_pb2_grpc.MatchmakingOperationsServiceAsyncStub = (
+            operations_pb2_grpc.MatchmakingOperationsServiceStub(channel)
+        )
+        return stub
+
+    async def reload(self) -> None:
+        """Has the service read its pools anew, and waits until it has."""
+
+        async def reloads() -> float:
+            assert self.running is not None
+            url = f"http://{self.running.metrics_address}/metrics"
+            page = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read().decode())
+            return sum(
+                float(line.rpartition(" ")[2])
+                for line in page.splitlines()
+                if line.startswith("fangcheng_matchmaking_pool_reloads_total")
+            )
+
+        before = await reloads()
+        os.kill(os.getpid(), signal.SIGHUP)
+
+        async def reloaded() -> bool:
+            return await reloads() > before
+
+        await eventually(reloaded)
+
+    async def settled(self, last: str = "probe") -> None:
+        """Waits until whoever may be matched now has been: four others in the last pool are.
+
+        Pools are gone through in their order, so that by then the others have had their turn.
+        """
+        self._probes += 1
+        probes = [await self.player(f"probe{self._probes}.{seat}") for seat in range(4)]
+        for probe in probes:
+            await probe.join(last)
+        self.tables.close((await probes[0].outcome()).table_id)
+
     async def player(self, player_id: str, *scopes: str) -> Player:
         self.wallet.silver.setdefault(player_id, 10_000)
         return Player(player_id, await self.stub(f"player:{player_id}", *scopes))
+
+    async def guest(self, player_id: str) -> Guest:
+        self.wallet.silver.setdefault(player_id, 10_000)
+        assert self.running is not None
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=mint_token(KEY, f"player:{player_id}"))
+        )
+        return Guest(
+            player_id,
+            rooms_pb2_grpc.RoomServiceStub(channel),
+            matchmaking_pb2_grpc.MatchmakingServiceStub(channel),
+        )
 
     async def players(self, count: int) -> list[Player]:
         return [await self.player(f"p{number}") for number in range(count)]
@@ -493,6 +643,69 @@ class Player:
 
     async def status(self) -> pb.GetPlayerStatusResponse:
         return await self.stub.GetPlayerStatus(pb.GetPlayerStatusRequest())
+
+
+class Guest:
+    """A client of a player in a private room."""
+
+    def __init__(
+        self,
+        player_id: str,
+        stub: rooms_pb2_grpc.RoomServiceAsyncStub,
+        queues: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub,
+    ) -> None:
+        self.player_id = player_id
+        self.stub = stub
+        self.room = rooms_pb2.Room()
+        self._queues = queues
+
+    async def open(self, template_id: str, request_id: str = "r", **more: Any) -> rooms_pb2.Room:
+        request = rooms_pb2.OpenRoomRequest(request_id=request_id, template_id=template_id, **more)
+        self.room = (await self.stub.OpenRoom(request)).room
+        return self.room
+
+    async def enter(self, code: str) -> rooms_pb2.Room:
+        self.room = (await self.stub.EnterRoom(rooms_pb2.EnterRoomRequest(code=code))).room
+        return self.room
+
+    async def leave(self) -> None:
+        await self.stub.LeaveRoom(rooms_pb2.LeaveRoomRequest(room_id=self.room.room_id))
+
+    async def sit(self, seat: int) -> rooms_pb2.Room:
+        request = rooms_pb2.ChooseSeatRequest(room_id=self.room.room_id, seat=seat)
+        return (await self.stub.ChooseSeat(request)).room
+
+    async def ready(self) -> rooms_pb2.Room:
+        request = rooms_pb2.SetReadyRequest(room_id=self.room.room_id, ready=True)
+        return (await self.stub.SetReady(request)).room
+
+    async def start(self) -> rooms_pb2.Room:
+        request = rooms_pb2.StartRoomRequest(room_id=self.room.room_id)
+        return (await self.stub.StartRoom(request)).room
+
+    async def turn_out(self, player_id: str) -> rooms_pb2.Room:
+        request = rooms_pb2.TurnOutRequest(room_id=self.room.room_id, player_id=player_id)
+        return (await self.stub.TurnOut(request)).room
+
+    async def watch_until(self, condition: Callable[[rooms_pb2.Room], bool]) -> rooms_pb2.Room:
+        """The first state of the room, from now on, of which something is true."""
+        request = rooms_pb2.WatchRoomRequest(room_id=self.room.room_id)
+        async with asyncio.timeout(20):
+            call = self.stub.WatchRoom(request)
+            async for answer in call:
+                if condition(answer.room):
+                    call.cancel()
+                    return answer.room
+        raise AssertionError("the stream has ended before")
+
+    async def watch_to(self, state: rooms_pb2.RoomState.ValueType) -> rooms_pb2.Room:
+        return await self.watch_until(lambda room: room.state == state)
+
+    async def now(self) -> rooms_pb2.Room:
+        return await self.watch_until(lambda room: True)
+
+    async def status(self) -> pb.GetPlayerStatusResponse:
+        return await self._queues.GetPlayerStatus(pb.GetPlayerStatusRequest())
 
 
 def _opens(servicers: Sequence[Servicer]) -> Any:

@@ -330,6 +330,61 @@ async def test_a_seat_that_the_table_plays_for_is_taken_back() -> None:
     assert act.action == state_pb2.Action(kind="back")
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["told", "snapshot"])
+@pytest.mark.parametrize(
+    ("question", "decision_id", "answer"),
+    [
+        ({"ready_asked": events_pb2.ReadyAsked(decision_id="ready-2")}, "ready-2", "ready"),
+        ({"vote_opened": events_pb2.VoteOpened(decision_id="vote-1", seat=3)}, "vote-1", "refuse"),
+    ],
+)
+async def test_what_all_are_asked_is_answered(
+    question: dict[str, Any], decision_id: str, answer: str, late: bool
+) -> None:
+    """Ready at once; and what the others play for is not the bot's to dissolve."""
+    table = opened(FakeTable())
+    table.tell(**question)
+    if late:
+        known = TableView()
+        for event in table.events:
+            known.apply(event)
+        table = FakeTable()
+        table.tell(snapshot=known.to_snapshot())
+    closing = events_pb2.TableClosed(reason="dissolved", standings=[0] * 4)
+    table.tell(table.acted, table_closed=closing)
+    async with playing(table) as bot:
+        await bot.attend(PLACE)
+    [act] = table.acts
+    assert (act.decision_id, act.action) == (decision_id, state_pb2.Action(kind=answer))
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (grpc.StatusCode.PERMISSION_DENIED, "REMOVED"),
+        (grpc.StatusCode.ABORTED, "LEFT_TABLE"),
+        (grpc.StatusCode.PERMISSION_DENIED, "NOT_SEATED"),
+    ],
+)
+async def test_a_bot_that_is_no_longer_at_the_table_is_done_there(
+    code: grpc.StatusCode, reason: str
+) -> None:
+    class Leaving(FakeTable):
+        async def Attend(
+            self, request: table_pb2.AttendRequest, context: Any
+        ) -> AsyncIterator[table_pb2.AttendResponse]:
+            for event in self.events:
+                yield table_pb2.AttendResponse(event=event)
+            await refuse(context, code, reason)
+
+    async with playing(opened(Leaving())) as bot:
+        if reason == "NOT_SEATED":
+            with pytest.raises(grpc.aio.AioRpcError):
+                await bot.attend(PLACE)
+        else:
+            assert (await bot.attend(PLACE)).closed is None
+
+
 async def test_an_evaluator_that_is_away_is_waited_for() -> None:
     table = asked(FakeTable())
     async with playing(table, FakeEvaluator(failures=7)) as bot:

@@ -30,12 +30,14 @@ from fangcheng_table.convert import options_from_wire
 from fangcheng_table.errors import JournalUnavailable, StaleDecision
 from fangcheng_table.events import Payment, Timing
 from fangcheng_table.feed import Reader, Waiter
+from fangcheng_table.gameclock import GameClock
 from fangcheng_table.live import LiveTable, Surroundings
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_table.settlement import Settlement
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
 from fangcheng_table.store import JournalError, NewTable, Record
+from fangcheng_table.stored.v1 import event_pb2 as stored
 
 from .tables import created, paid, sights, told
 from .world import (
@@ -120,6 +122,7 @@ class Stage:
             metrics=TableMetrics(CollectorRegistry()),
             log=structlog.get_logger(),
             patience=Patience(),
+            clock=GameClock(1_500),
             most_kept=1_000,
             finished=lambda: None,
             storing=self.stores.append,
@@ -309,10 +312,10 @@ async def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_going_o
         made = [(await operator.CreateTable(request(f"r{n}"))).table.table_id for n in range(2)]
         await service.stop()
         with sqlite3.connect(tmp_path / "table.db") as db:
-            db.execute(
-                "UPDATE events SET body = replace(body, '\"revision\":1', '\"revision\":999')"
-                " WHERE kind = 'TableCreated' AND place = 1"
-            )
+            (body,) = db.execute("SELECT body FROM events WHERE place = 1").fetchone()
+            event = stored.Event.FromString(body)
+            event.table_created.revision = 999
+            db.execute("UPDATE events SET body = ? WHERE place = 1", (event.SerializeToString(),))
         db.close()
         await service.start()
         assert service.value("fangcheng_table_failures_total") == 1

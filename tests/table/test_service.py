@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import grpc.aio
@@ -15,6 +16,7 @@ from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.tiles import code, from_code
 from fangcheng_rules.wall import derive, follows
+from fangcheng_table.live import LiveTable
 
 from .world import (
     PLAYERS,
@@ -520,3 +522,25 @@ async def test_the_life_of_tables_is_measured(service):
     assert value("fangcheng_table_evaluator_wait_seconds_count", kind="score") == 1
     assert value("fangcheng_table_journal_commit_seconds_count") > acts / 2
     await until(lambda: value("fangcheng_table_streams", kind="seat") == 0)
+
+
+# Memory.
+
+
+async def test_tables_that_are_over_go_without_the_garbage_collector(tmp_path):
+    """It looks through all that is kept only seldom, since that takes long where there is much."""
+
+    def kept() -> int:
+        return sum(isinstance(one, LiveTable) for one in gc.get_objects())
+
+    async with world(tmp_path, archived_tables=1) as service:
+        gc.collect()
+        before = kept()
+        gc.disable()
+        try:
+            for number in range(3):
+                made = await service.stub("operator").CreateTable(request(f"over-{number}"))
+                await play_all(service, made.table.table_id)
+            await until(lambda: kept() <= before + 1)
+        finally:
+            gc.enable()

@@ -8,10 +8,12 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from fangcheng.table.v1 import events_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_client import TableView, attend, watch
 from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_table import votes
+from fangcheng_table.convert import table_to_wire
 from fangcheng_table.errors import ReaderTooSlow
 from fangcheng_table.events import HandOpened
 from fangcheng_table.feed import Feed
@@ -236,3 +238,31 @@ async def begun(service: Any, table_id: str, name: str) -> grpc.aio.UnaryStreamC
     call = service.player(name).Attend(wire.AttendRequest(table_id=table_id))
     await call.read()
     return call
+
+
+def test_what_all_are_asked_between_two_hands_is_in_a_snapshot():
+    drive = Drive.of(created(root=b"\4" * 32, hands=8, rules_id="shandong"))
+    drive.attend(0, 1, 2, 3)
+    drive.is_ready = False
+    drive.play(at_random(4), until=lambda it: it.table.state.checking)
+    votes.reply(drive.table, 2, f"ready-{drive.table.state.checks}", "ready")
+    votes.propose(drive.table, 1, drive.table.state.hand_number)
+    drive.settle()
+    assert drive.table.state.checking
+    feed = Feed()
+    feed.publish(drive.records)
+    for viewer in VIEWERS:
+        view = from_snapshot(feed.snapshot(viewer))
+        assert view.ready_check == f"ready-{drive.table.state.checks}"
+        assert [seat.ready for seat in view.seats] == [False, False, True, False]
+        assert view.vote is not None
+        assert list(view.vote.agreed) == [1]
+        assert view.standing_table() == without_bots(drive.table.state)
+
+
+def without_bots(state: TableState) -> state_pb2.Table:
+    """The table as events tell it."""
+    table = table_to_wire(state)
+    for seat in table.seats:
+        seat.ClearField("is_bot")
+    return table

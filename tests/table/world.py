@@ -169,7 +169,7 @@ class Player:
                     action=self._choose(event.prompt),
                 )
                 try:
-                    await stub.Act(act, wait_for_ready=True)
+                    await stub.Act(act, wait_for_ready=True, timeout=60)
                 except grpc.aio.AioRpcError as error:
                     # Another's claim came first, or the answer to the first try was lost.
                     if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:

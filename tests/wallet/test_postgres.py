@@ -387,6 +387,27 @@ async def test_a_deadlock_is_overcome_by_trying_again(address: str, db: asyncpg.
         assert (await store.audit()).findings == ()
 
 
+async def test_who_waits_for_the_end_of_the_ledger_stands_in_nobodys_way(
+    address: str, db: asyncpg.Connection
+) -> None:
+    """What was decided ahead of the database takes no number before it is its turn."""
+    async with open_postgres(address, CURRENCIES) as store:
+        await store.deposit(deposit("d", "amy", 1))
+        async with db.transaction():
+            await db.execute("SET LOCAL deadlock_timeout = '10ms'")  # it would be the victim
+            await db.execute("SELECT FROM head FOR UPDATE")
+            depositing = asyncio.create_task(store.deposit(deposit("e", "amy", 1, "points")))
+            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            while not await db.fetchval(waits):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+            await db.execute(
+                "INSERT INTO accounts (id, kind, owner, player_id, currency, book, floor)"
+                " SELECT max(id) + 1, 'house', '', '', 'coins', '', 0 FROM accounts"
+            )
+        assert not (await depositing).replayed
+        assert (await store.audit()).findings == ()
+
+
 async def test_one_item_that_the_database_cannot_take_is_refused_alone(address: str) -> None:
     async with open_postgres(address, CURRENCIES) as store:
         good = [store.settle(settle(f"t2/{n}", silver(3, 0, 1))) for n in range(6)]

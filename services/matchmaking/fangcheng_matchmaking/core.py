@@ -99,6 +99,8 @@ class NewTicket:
     members: tuple[Member, ...]
     """Sit together or not at all; the first is the one who queued."""
     pool_id: str
+    """Empty: it is a ticket of a room."""
+    room_id: str = ""
     revision: int = 1
     """Of the pool, under which they queued."""
     client_version: int = 0
@@ -181,19 +183,24 @@ class Stake:
     per_unit: int
     buy_in: int = 0
     """Held when the player is seated; 0: nothing is held."""
-    minimum: int = 0
-    """Who has less left after a hand leaves the table."""
     entry_minimum: int = 0
     """Who has less available may not queue; 0: the buy-in is enough."""
+    minimum: int = 0
+    """Who has less after a hand leaves the table; 0: nobody has to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fee:
-    """Paid to the house by each player with the first hand of a table."""
+    """Paid to the house with the first hand of a table."""
 
     currency: str
     book: str = ""
     amount: int
+    """Of each who pays."""
+    by_owner: bool = False
+    """The owner of a room pays, and nobody else."""
+    seat: int | None = None
+    """Who pays at the table; None: each player."""
 
 
 Away = Literal["escape", "trustee_to_end"]
@@ -232,9 +239,9 @@ class Terms:
     hands: int = 0
     """0: until a player leaves."""
     rounds: int = 0
-    """圈; 0: they end nothing."""
+    """圈: how often the deal goes around the table; 0: that ends nothing."""
     starting_chips: int = 0
-    """Units that each begins with where nothing is staked; 0: without a limit."""
+    """Units that each begins with, where nothing is staked; 0: they are not limited."""
     timing: Timing = Timing()
 
     @property
@@ -279,11 +286,17 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rating:
-    """What players of a pool are rated by: their balance in a currency, such as points."""
+    """What players of a pool are rated by."""
 
-    currency: str
+    currency: str = ""
+    """Their balance in it, such as points; empty: how well they have played the rule set."""
     book: str = ""
     spread: Spread
+
+    @property
+    def by_skill(self) -> bool:
+        """Whether hands of the pool are rated, and its players by them."""
+        return not self.currency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,6 +373,8 @@ class Match:
     formed_ms: int = 0
     filled: bool = False
     """A standby ticket is among them."""
+    rated: bool = False
+    """Its hands count for the skill of its players."""
     table_id: str | None = None
     failed: Mapping[str, Problem] = field(default_factory=dict)
     """RETURNING: the tickets that do not go back, by id."""
@@ -397,6 +412,7 @@ def form_match(
         labels=shared_labels(ticket.labels for ticket in group if not ticket.standby),
         formed_ms=now_ms,
         filled=any(ticket.standby for ticket in group),
+        rated=pool.rating is not None and pool.rating.by_skill,
     )
 
 

@@ -58,6 +58,12 @@ class Metrics:
             ("pool", "reason"),
             registry=registry,
         )
+        self._reloads = Counter(
+            "fangcheng_matchmaking_pool_reloads_total",
+            "Times that the pools were read anew; outcome is used or refused.",
+            ("outcome",),
+            registry=registry,
+        )
         self._repeated = Counter(
             "fangcheng_matchmaking_repeated_steps_total",
             "Steps of matches that had no answer from wallet or table and were repeated.",
@@ -97,6 +103,10 @@ class Metrics:
     def failed(self, pool: str, reason: str) -> None:
         """A ticket could not be seated."""
         self._failed.labels(self._bounded(pool), reason if reason in _REASONS else "OTHER").inc()
+
+    def reloaded(self, *, used: bool) -> None:
+        """The pools were read anew."""
+        self._reloads.labels("used" if used else "refused").inc()
 
     def repeated(self) -> None:
         """A step had no answer."""

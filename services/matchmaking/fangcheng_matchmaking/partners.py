@@ -18,7 +18,13 @@ import grpc.aio
 
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
+from fangcheng.table.v1 import (
+    records_pb2,
+    records_pb2_grpc,
+    state_pb2,
+    table_pb2,
+    table_pb2_grpc,
+)
 from fangcheng.wallet.v1 import (
     settlement_pb2,
     settlement_pb2_grpc,
@@ -29,6 +35,7 @@ from fangcheng_client import explain
 
 from . import convert
 from .core import Match, Problem, Rating, Terms
+from .store import RatedHand
 
 # The partner has looked at the key and the request before it answers one of these. A repeat that
 # is refused for its token, say, tells nothing about the call before it.
@@ -110,7 +117,7 @@ class Wallet:
                         f"The pool asks for {needed} {stake.currency}; {has} are available.",
                     )
                 )
-        if rating is None:
+        if rating is None or rating.by_skill:
             return 0.0
         return float(available.get((rating.currency, rating.book), 0))
 
@@ -160,6 +167,7 @@ class Tables:
     """The table service."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._records = records_pb2_grpc.TableRecordServiceStub(channel)
         self._stub = table_pb2_grpc.TableServiceStub(channel)
 
     async def create(self, match: Match) -> tuple[str, str]:
@@ -192,6 +200,20 @@ class Tables:
                 if seat.player_id == player_id:
                     return Seat(table.table_id, seat.seat, table.endpoint)
         return None
+
+    async def finished_hands(self, cursor: str) -> AsyncGenerator[RatedHand, None]:
+        """Every hand as it is finished, after a cursor. Raises AioRpcError."""
+        request = records_pb2.StreamFinishedHandsRequest(cursor=cursor, with_records=True)
+        async for answer in self._records.StreamFinishedHands(request):
+            if answer.WhichOneof("message") == "hand":
+                yield convert.rated_hand(answer.hand)
+
+    async def leave(self, table_id: str, player_id: str) -> None:
+        """A player leaves his table after the hand in play. Raises AioRpcError."""
+        await self._stub.LeaveTable(
+            table_pb2.LeaveTableRequest(table_id=table_id, mode=table_pb2.LEAVE_MODE_AFTER_HAND),
+            metadata=[("fangcheng-act-as-bin", player_id.encode())],
+        )
 
     async def open_tables(self) -> AsyncGenerator[str, None]:
         """Ids of the tables that are not closed. Raises AioRpcError."""

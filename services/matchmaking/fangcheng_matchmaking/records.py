@@ -9,7 +9,17 @@ from typing import Any, Protocol
 import msgspec
 
 from .core import LIVE, Match, MatchState, Member, NewTicket, Ticket, TicketState
-from .store import Apart, RequestReused, UnknownMatch, UnknownTicket, WrongStep
+from .rooms import Room, UnknownRoom, after
+from .skill import Skill
+from .store import (
+    Apart,
+    LiveTicket,
+    RatedHand,
+    RequestReused,
+    UnknownMatch,
+    UnknownTicket,
+    WrongStep,
+)
 
 LIVE_STATES = "('waiting', 'matched', 'assigned')"
 
@@ -105,7 +115,86 @@ def save_ticket(db: Db, ticket: Ticket) -> Ticket:
     )
     if newer.state not in LIVE:
         db.rows("DELETE FROM queued_players WHERE number = ?", newer.number)
+    if newer.room_id:
+        room = read_room(db, newer.room_id)
+        save_room(db, room, after(room, newer))
     return newer
+
+
+def insert_ticket(db: Db, new: NewTicket) -> Ticket:
+    """Stores a new ticket, WAITING; raises LiveTicket."""
+    for player_id in new.player_ids:
+        live = read_live(db, player_id)
+        if live is not None:
+            raise LiveTicket(player_id, live)
+    fields = {name: getattr(new, name) for name in NewTicket.__dataclass_fields__}
+    ticket = Ticket(
+        **fields,
+        number=count_up(db, "number"),
+        met=read_met(db, new.player_ids),
+        apart=read_kept_from(db, new.player_ids),
+    )
+    for player_id in new.player_ids:
+        db.rows("INSERT INTO queued_players VALUES (?, ?)", player_id, ticket.number)
+    db.rows(
+        "INSERT INTO tickets (number, ticket_id, player_id, request_id, pool_id, queued_ms,"
+        " state, change, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        ticket.number,
+        ticket.ticket_id,
+        ticket.player_id,
+        ticket.request_id,
+        ticket.pool_id,
+        ticket.queued_ms,
+        ticket.state.value,
+        count_up(db, "change"),
+        encoded(ticket),
+    )
+    return ticket
+
+
+def read_rooms(db: Db, where: str, *values: object) -> list[Room]:
+    """The rooms that a condition selects."""
+    rows = db.rows(f"SELECT record FROM rooms WHERE {where}", *values)  # noqa: S608 - written here
+    return [msgspec.json.decode(record, type=Room) for (record,) in rows]
+
+
+def read_room(db: Db, room_id: str) -> Room:
+    """The room; raises UnknownRoom."""
+    found = read_rooms(db, "room_id = ?", room_id)
+    if not found:
+        raise UnknownRoom(room_id)
+    return found[0]
+
+
+def insert_room(db: Db, room: Room) -> None:
+    """Stores a new room."""
+    db.rows(
+        "INSERT INTO rooms VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        room.room_id,
+        room.code,
+        room.opener_id,
+        room.request_id,
+        room.state.value,
+        room.expires_ms,
+        count_up(db, "change"),
+        encoded(room),
+    )
+
+
+def save_room(db: Db, before: Room, room: Room) -> Room:
+    """Stores a room that may have changed; as it is now."""
+    if room == before:
+        return before
+    room = replace(room, version=before.version + 1)
+    db.rows(
+        "UPDATE rooms SET state = ?, expires_ms = ?, change = ?, record = ? WHERE room_id = ?",
+        room.state.value,
+        room.expires_ms,
+        count_up(db, "change"),
+        encoded(room),
+        room.room_id,
+    )
+    return room
 
 
 def seated_members(ticket: Ticket, match: Match) -> tuple[Member, ...]:
@@ -145,12 +234,14 @@ def read_match(db: Db, match_id: str) -> Match:
 def save_match(db: Db, match: Match) -> Match:
     """Stores a match, new or changed."""
     db.rows(
-        "INSERT INTO matches (match_id, pool_id, state, formed_ms, record) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (match_id) DO UPDATE SET state = excluded.state, record = excluded.record",
+        "INSERT INTO matches (match_id, pool_id, state, formed_ms, table_id, record)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (match_id) DO UPDATE SET state = excluded.state,"
+        " table_id = excluded.table_id, record = excluded.record",
         match.match_id,
         match.pool_id,
         match.state.value,
         match.formed_ms,
+        match.table_id,
         encoded(match),
     )
     return match
@@ -177,6 +268,48 @@ def note_met(db: Db, match: Match) -> None:
                 encoded(others),
                 now_ms,
             )
+
+
+def read_skill(db: Db, player_id: str, rule_set: str) -> Skill:
+    """A player's skill; a beginner's where nothing is known."""
+    rows = db.rows(
+        "SELECT mu, sigma, hands FROM skills WHERE player_id = ? AND rule_set = ?",
+        player_id,
+        rule_set,
+    )
+    return Skill(*rows[0]) if rows else Skill()
+
+
+def counts(db: Db, hand: RatedHand) -> bool:
+    """Whether a hand counts for skills and has not been counted."""
+    if not hand.nets:
+        return False
+    for (record,) in db.rows("SELECT record FROM matches WHERE table_id = ?", hand.table_id):
+        match = msgspec.json.decode(record, type=Match)
+        if match.rated and not any(seat.is_bot for seat in match.seats):
+            return bool(
+                db.rows(
+                    "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
+                    " SET hand_number = excluded.hand_number"
+                    " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
+                    hand.table_id,
+                    hand.number,
+                )
+            )
+    return False
+
+
+def save_skill(db: Db, player_id: str, rule_set: str, skill: Skill) -> None:
+    """Stores a player's skill."""
+    db.rows(
+        "INSERT INTO skills VALUES (?, ?, ?, ?, ?) ON CONFLICT (player_id, rule_set) DO UPDATE"
+        " SET mu = excluded.mu, sigma = excluded.sigma, hands = excluded.hands",
+        player_id,
+        rule_set,
+        skill.mu,
+        skill.sigma,
+        skill.hands,
+    )
 
 
 def read_met(db: Db, player_ids: Sequence[str]) -> frozenset[str]:

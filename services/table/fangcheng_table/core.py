@@ -17,7 +17,7 @@ Times are milliseconds of a monotonic clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from fangcheng_rules import errors as rules_errors
 from fangcheng_rules import events as play
@@ -80,6 +80,8 @@ class Table:
         self._clocks = Clocks()
         self._attending: set[int] = set()
         self._resumed = set(SEATS) if resumed else set[int]()
+        self.before_hand: Callable[[TableState], None] = lambda state: None
+        """Told the state as a hand is about to begin."""
 
     @classmethod
     def create(cls, created: TableCreated, patience: Patience | None = None) -> Table:
@@ -456,6 +458,7 @@ class Table:
         for seat, seat_state in enumerate(self.state.seats):
             if not seat_state.connected and not seat_state.trustee:
                 self.tell(play.TrusteeSet(seat, True, "disconnected"))
+        self.before_hand(self.state)
         opened, setup = dealt(self.state)
         self.tell(opened)
         self.state.hand, events = Round.begin(setup)

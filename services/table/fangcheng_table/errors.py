@@ -46,6 +46,13 @@ class NotSeated(PermissionDenied):
         super().__init__("NOT_SEATED", f"The caller has no seat at table {table_id}.", "table_id")
 
 
+class NotOperator(PermissionDenied):
+    """What only operators may ask for."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__("NOT_OPERATOR", "Only an operator may have all tiles shown.", field)
+
+
 class OtherPlayer(PermissionDenied):
     """A player asks for what is another's."""
 
@@ -227,6 +234,31 @@ class Moved(Unavailable):
 
     def __init__(self, table_id: str) -> None:
         super().__init__("MOVED", f"Table {table_id} is played elsewhere; resume it.", "table_id")
+
+
+class PlayedElsewhere(Moved):
+    """Another process plays the table, and takes calls about it."""
+
+    def __init__(self, table_id: str, endpoint: str) -> None:
+        super().__init__(table_id)
+        self.endpoint = endpoint
+        self.metadata["endpoint"] = endpoint
+
+
+class TableArchived(NotFound):
+    """The table was played long ago; its events are in a file."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__(
+            "TABLE_ARCHIVED", f"The events of table {table_id} were archived.", "table_id"
+        )
+
+
+class NoOwner(Unavailable):
+    """Nobody plays the table at this moment."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__("NO_OWNER", f"Nobody plays table {table_id} now; try again.", "table_id")
 
 
 class AttendedElsewhere(Aborted):

@@ -230,7 +230,7 @@ class TableDeserted:
     """Nobody has attended any seat for the grace: the table ends, unplayed or played for."""
 
 
-Verb = Literal["remove", "void_hand", "close_table", "seat_player"]
+Verb = Literal["remove", "void_hand", "close_table", "seat_player", "reveal"]
 
 
 @dataclass(frozen=True, slots=True)

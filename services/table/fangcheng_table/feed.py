@@ -18,11 +18,11 @@ from fangcheng_kit.errors import ServiceError
 
 from . import convert
 from .errors import InvalidNumber, ReaderTooSlow
-from .events import TableClosed
+from .events import Event, OperatorActed, TableClosed
 from .ids import trustee_id
 from .state import TableState
 from .store import Record
-from .views import SPECTATORS, VIEWERS, Projector
+from .views import RECORD, SPECTATORS, VIEWERS, Projector
 
 MOST_TALK = 20
 """Things said that wait for a reader at most; older ones are not heard."""
@@ -44,10 +44,10 @@ class Reader:
         """`number`: the last event that is known; raises `InvalidNumber` if there is none such."""
         if number > feed.last(viewer):
             raise InvalidNumber(number, feed.last(viewer))
+        self.feed = feed
         self.viewer = viewer
         self.number = number
         self.on_news = on_news
-        self._feed = feed
         self._wants_snapshot = snapshot or number < feed.oldest(viewer)
         # What had happened before it came does not count as its slowness.
         self._from = feed.last(viewer)
@@ -78,25 +78,25 @@ class Reader:
         """
         if self._ended is not None:
             raise self._ended
-        last = self._feed.last(self.viewer)
+        last = self.feed.last(self.viewer)
         behind = last - max(self.number, self._from)
         if behind > most_behind:
             raise ReaderTooSlow(behind)
         if self._wants_snapshot:
             self._wants_snapshot = False
             self.number = last
-            return self._feed.snapshot(self.viewer)
+            return self.feed.snapshot(self.viewer)
         if self.number >= last:
             return None
-        if self.number < self._feed.oldest(self.viewer):
+        if self.number < self.feed.oldest(self.viewer):
             raise ReaderTooSlow(last - self.number)
         self.number += 1
-        return self._feed.event(self.viewer, self.number)
+        return self.feed.event(self.viewer, self.number)
 
     @property
     def at_end(self) -> bool:
         """The table has closed and every event was read."""
-        return self._feed.finished and self.number >= self._feed.last(self.viewer)
+        return self.feed.finished and self.number >= self.feed.last(self.viewer)
 
 
 class _Seen:
@@ -155,26 +155,44 @@ class _Seen:
         return view
 
 
+def no_time_left(seat: int, decision_id: str) -> tuple[int, int]:
+    """Nothing is open any more."""
+    return 0, 0
+
+
 class Feed:
     """The events of all viewers of a table."""
 
-    def __init__(self, most_kept: int = 1_000) -> None:
-        """`most_kept`: events of a viewer; more are not kept, however long a hand takes."""
+    def __init__(self, most_kept: int = 1_000, projector: Projector | None = None) -> None:
+        """`most_kept`: events of a viewer; more are not kept, however long a hand takes.
+
+        `projector`: of the one viewer `RECORD`, who sees everything; None: of all others.
+        """
         self.finished = False
         """The table has closed: no more events come."""
-        self.ms_left: Callable[[int, str], tuple[int, int]] = lambda seat, decision_id: (0, 0)
+        self.ms_left: Callable[[int, str], tuple[int, int]] = no_time_left
         """How long a seat's prompt, or what all are asked, is still open; and the reserve."""
         self.open_view = TableView()
         """The table as spectators see it, up to now."""
         self._most_kept = most_kept
-        self._projector = Projector()
-        self._seen = {viewer: _Seen() for viewer in VIEWERS}
+        self._projector = projector or Projector()
+        self._open = SPECTATORS if projector is None else RECORD
+        """Whose view `open_view` is."""
+        self._seen = {viewer: _Seen() for viewer in (VIEWERS if projector is None else (RECORD,))}
+        self._at_hand: tuple[bytes, Projector] | None = None
+        """What spectators saw before the newest hand, and who would show all of it."""
+        self._waiting: list[Record] | None = None
         self._back_ids = dict.fromkeys(VIEWERS, "")
         self._readers: set[Reader] = set()
 
     def publish(self, records: Iterable[Record]) -> None:
         """Show what was stored."""
+        if self._waiting is not None:
+            self._waiting += records
+            return
         for record in records:
+            if self._open == RECORD and _is_reveal(record.event):
+                continue
             for viewers, event in self._projector.see(record):
                 self._show(viewers, event)
             self.finished |= isinstance(record.event, TableClosed)
@@ -190,11 +208,11 @@ class Feed:
             seen.add(body)
             if seen.last - seen.oldest > self._most_kept:
                 seen.rest_on(seen.view().to_snapshot(), seen.last - self._most_kept // 2)
-        if SPECTATORS in viewers:
+        if self._open in viewers:
             self.open_view.apply(event)
         elif event.HasField("trustee_changed"):
             self._back_ids[event.trustee_changed.seat] = event.trustee_changed.decision_id
-        if event.HasField("player_seated"):
+        if event.HasField("player_seated") and self._open == SPECTATORS:
             # What was asked of whoever had the seat before is not for the one who has it now.
             seat = event.player_seated.seat.seat
             self._back_ids[seat] = ""
@@ -229,12 +247,37 @@ class Feed:
         snapshot = self.open_view.to_snapshot()
         snapshot.ClearField("hand")
         for viewer, seen in self._seen.items():
-            if viewer == SPECTATORS:
+            if viewer == self._open:
                 snapshot.ClearField("seat")
+                self._at_hand = snapshot.SerializeToString(), self._projector.revealed()
             else:
                 snapshot.seat = viewer
-            snapshot.back_decision_id = self._back_ids[viewer]
+            snapshot.back_decision_id = self._back_ids.get(viewer, "")
             seen.new_hand(snapshot)
+
+    def revealed(self) -> Feed:
+        """A feed in which all tiles are open, with the numbers of the spectators' events.
+
+        It goes on from the newest hand's beginning, or from now where there was none; `catch_up`
+        gives it what was published since then, and until then it shows nothing.
+        """
+        seen = self._seen[SPECTATORS]
+        before, projector = self._at_hand or (
+            self.open_view.to_snapshot().SerializeToString(),
+            self._projector.revealed(),
+        )
+        feed = Feed(self._most_kept, projector)
+        feed._seen[RECORD].oldest = seen.hand if self._at_hand else seen.last
+        snapshot = events_pb2.Snapshot.FromString(before)
+        feed._seen[RECORD].rest_on(snapshot, 0)
+        feed.open_view.apply(events_pb2.TableEvent(snapshot=snapshot))
+        feed._waiting = []
+        return feed
+
+    def catch_up(self, records: Sequence[Record]) -> None:
+        """Show what had been stored before this feed was made, and since."""
+        waiting, self._waiting = self._waiting or [], None
+        self.publish([*records, *waiting])
 
     def last(self, viewer: int) -> int:
         """Number of a viewer's newest event."""
@@ -320,6 +363,10 @@ class Feed:
     def close(self, reader: Reader) -> None:
         """Forget a reader."""
         self._readers.discard(reader)
+
+
+def _is_reveal(event: Event) -> bool:
+    return isinstance(event, OperatorActed) and event.verb == "reveal"
 
 
 class Waiter:

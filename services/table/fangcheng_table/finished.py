@@ -8,6 +8,7 @@ from fangcheng_rules import events as play
 
 from .events import HandOpened, HandSettled, PlayerSeated, TableCreated
 from .settlement import is_owed
+from .state import TableState
 from .store import HandEntry, Record
 
 
@@ -34,6 +35,20 @@ class FinishedHands:
         self._charged = False
         self._ended_ms = 0
         self._ending = ""
+
+    @classmethod
+    def between_hands(cls, state: TableState) -> FinishedHands:
+        """As it is before a hand begins, for those that follow."""
+        hands = cls()
+        hands._created = state.created
+        hands._players = tuple(seat.plan.player_id for seat in state.seats)
+        hands._charged = state.charged
+        return hands
+
+    @property
+    def first_sequence(self) -> int:
+        """Of the newest hand's `HandOpened`; 0: there was no hand."""
+        return self._first_sequence
 
     def see(self, record: Record) -> HandEntry | None:
         """The hand that is finished with this record, if one is."""

@@ -20,8 +20,9 @@ from fangcheng_kit.errors import ServiceError
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import AnalyzeQuestion, Question
 
-from . import convert, convert_play, votes
+from . import convert, convert_play, operating, votes
 from .clocks import Patience
+from .codec import UnknownEvent
 from .core import Table
 from .errors import (
     AttendedElsewhere,
@@ -32,19 +33,39 @@ from .errors import (
     RemovedFromTable,
     StaleDecision,
     TableIsClosed,
+    UnknownTable,
 )
 from .evaluator import Evaluator
-from .events import Event, HoldsReleased, OperatorActed, PlayerSeated, SeatVacated, TableClosed
-from .feed import Feed, Reader
+from .events import (
+    Event,
+    HandOpened,
+    HoldsReleased,
+    OperatorActed,
+    PlayerSeated,
+    SeatVacated,
+    TableClosed,
+)
+from .feed import Feed, Reader, no_time_left
 from .finished import FOLLOWED, FinishedHands
+from .gameclock import GameClock
 from .ids import read_table_id
 from .metrics import TableMetrics
+from .openings import freeze, thaw, with_numbers
+from .operating import Order
 from .outbox import Outbox
 from .settlement import Settlement
 from .state import Phase, TableState
-from .store import HandEntry, Journal, JournalError, OperatorAction, Record, Superseded
+from .store import (
+    HandEntry,
+    Journal,
+    JournalError,
+    Opening,
+    OperatorAction,
+    Record,
+    Superseded,
+)
 from .talk import Talk
-from .views import SPECTATORS
+from .views import RECORD, SPECTATORS
 
 T = TypeVar("T")
 
@@ -62,6 +83,7 @@ class Surroundings:
     metrics: TableMetrics
     log: Any
     patience: Patience
+    clock: GameClock
     most_kept: int
     """Events of a viewer that are kept in memory at most."""
     storing: Callable[[bool], None]
@@ -112,19 +134,35 @@ class _Asked:
 class LiveTable:
     """A table, its viewers, and the task that plays it."""
 
-    def __init__(self, records: Sequence[Record], around: Surroundings, epoch: int) -> None:
-        """`records`: its whole journal. `epoch`: under which this process owns it; 0: it does not,
-        as it need not where nothing is left to do.
+    def __init__(
+        self,
+        records: Sequence[Record],
+        around: Surroundings,
+        epoch: int,
+        opening: Opening | None = None,
+    ) -> None:
+        """`records`: its journal; with an `opening`, what follows after it. `epoch`: under which
+        this process owns it; 0: it does not, as it need not where nothing is left to do.
+
+        Raises `UnknownEvent` for an opening that cannot be read.
         """
         self.feed = Feed(around.most_kept)
         self._epoch = epoch
         self._moved = False
+        self._revealed: set[Feed] = set()
+        """With all tiles open, one for each operator who looks."""
         self._hands = FinishedHands()
         self._around = around
-        self._table = Table.replay((record.event for record in records), around.patience)
+        self._sequence = 0
+        self._opened_with = b""
+        if opening is not None:
+            state, numbers = thaw(opening.state)
+            self.feed.resume(state, numbers)
+            self._hands = FinishedHands.between_hands(state)
+            self._sequence = opening.sequence
+        self._table = self._folded(records, opening)
         self._talk = Talk(self._table.state.created.talk, around.phrases)
         self._choice = _choice(self._table.state)
-        self._sequence = 0
         self._time_ms = 0
         self._done = False
         self._stored(records)
@@ -134,7 +172,47 @@ class LiveTable:
         self._tasks: set[asyncio.Task[None]] = set()
         self._attending: dict[int, Reader] = {}
         self._counted: tuple[str, Phase] | None = None
-        self.feed.ms_left = self._ms_left
+        if not self._done:
+            self.feed.ms_left = self._ms_left
+
+    @classmethod
+    async def load(cls, table_id: str, around: Surroundings, epoch: int) -> LiveTable:
+        """A table from the journal, as far back as it has to be read.
+
+        Raises `UnknownTable`, `JournalError`; `UnknownEvent` and `RulesError` for what this version
+        cannot play.
+        """
+        opening = await around.journal.opening(table_id)
+        if opening is not None:
+            records = await around.journal.read(table_id, opening.sequence)
+            try:
+                return cls(records, around, epoch, opening)
+            except UnknownEvent as error:
+                around.log.warning(
+                    "an opening is left aside", table_id=table_id, problem=str(error)
+                )
+        records = await around.journal.read(table_id)
+        if not records:
+            raise UnknownTable(table_id)
+        return cls(records, around, epoch)
+
+    def _folded(self, records: Sequence[Record], opening: Opening | None) -> Table:
+        """The table of a journal, or of what follows after an opening."""
+        events = (record.event for record in records)
+        if opening is None:
+            table = Table.replay(events, self._around.patience)
+        else:
+            state, _ = thaw(opening.state)
+            for event in events:
+                state.follow(event)
+            table = Table(state, self._around.patience, resumed=True)
+        table.before_hand = self._before_hand
+        return table
+
+    @property
+    def epoch(self) -> int:
+        """Under which this process owns it."""
+        return self._epoch
 
     @property
     def done(self) -> bool:
@@ -224,6 +302,27 @@ class LiveTable:
         self._around.metrics.streams.labels("spectator").inc()
         return reader
 
+    async def reveal(self, order: Order, on_news: Callable[[], None]) -> Reader:
+        """Follow the table with all tiles open, from a snapshot on; it is noted who does, and why.
+
+        Raises `TableIsClosed` and `RequestIdReused`.
+        """
+        await self.do(lambda table: operating.reveal(table, order))
+        feed, first, upto = self.feed.revealed(), self._hands.first_sequence, self._sequence
+        self._revealed.add(feed)
+        try:
+            if first:
+                journal = self._around.journal
+                feed.catch_up(await journal.read(self.table_id, first - 1, upto))
+            else:
+                feed.catch_up([])
+            reader = feed.open(RECORD, feed.last(RECORD), on_news, snapshot=True)
+        except BaseException:
+            self._revealed.discard(feed)
+            raise
+        self._around.metrics.streams.labels("spectator").inc()
+        return reader
+
     def say(self, seat: int, request: table_pb2.SayRequest) -> None:
         """Let the others hear what a seat says."""
         if self.state.closed:
@@ -233,8 +332,9 @@ class LiveTable:
 
     def leave(self, reader: Reader) -> None:
         """A reader is gone. Only if it is the seat's newest, the seat has nobody now."""
-        self.feed.close(reader)
-        kind = "spectator" if reader.viewer == SPECTATORS else "seat"
+        reader.feed.close(reader)
+        self._revealed.discard(reader.feed)
+        kind = "spectator" if reader.viewer in (SPECTATORS, RECORD) else "seat"
         self._around.metrics.streams.labels(kind).dec()
         if self._attending.get(reader.viewer) is reader:
             del self._attending[reader.viewer]
@@ -277,17 +377,22 @@ class LiveTable:
                         given.tell(JournalUnavailable())
                     raise
                 except Superseded:
-                    self._let_go(inputs)
-                    break
+                    self._around.metrics.superseded.inc()
+                    self._around.log.warning("a table has another owner", table_id=self.table_id)
+                    self._moved = True
+                    for given in inputs:
+                        given.tell(Moved(self.table_id))
                 except Exception as error:
                     is_broken = True
                     self._failed(inputs, error)
                     await asyncio.sleep(pause_seconds)
                     pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
                     continue
-                if not self._done:
+                if not (self._done or self._moved):
                     await self._wait()
         finally:
+            # So that nothing in here holds on to the whole: it goes without the garbage collector.
+            self.feed.ms_left = no_time_left
             for task in self._tasks:
                 task.cancel()
             inputs, self._inbox = self._inbox, []
@@ -299,27 +404,28 @@ class LiveTable:
                     given.tell(Moved(self.table_id) if self._moved else JournalUnavailable())
             self._count(None)
 
-    def _let_go(self, inputs: Sequence[_Input]) -> None:
-        """Another owner has the table: what was not stored has not happened."""
+    def let_go(self) -> None:
+        """Play it no longer: another process does, or will. Its task ends, then its readers do."""
         self._moved = True
-        self._around.metrics.superseded.inc()
-        self._around.log.warning("a table has another owner", table_id=self.table_id)
-        for given in inputs:
-            given.tell(Moved(self.table_id))
-        self.feed.end(Moved(self.table_id))
+        self._work.set()
+
+    def end_readers(self) -> None:
+        """Tell all who follow the table to look for it elsewhere."""
+        for feed in (self.feed, *self._revealed):
+            feed.end(Moved(self.table_id))
 
     async def _turn(self, inputs: Sequence[_Input]) -> None:
         """One batch: inputs, what is due, the journal, the viewers, the outcomes."""
         table = self._table
         for given in inputs:
             _do(given, table)
-        table.advance(_now_ms())
+        table.advance(self._around.clock.now_ms())
         told = table.take()
         if told:
             await self._store(told)
         for given in inputs:
             given.tell()
-        table.arm(_now_ms())
+        table.arm(self._around.clock.now_ms())
         self._ask_others()
         self._count(table.state.phase)
 
@@ -363,6 +469,7 @@ class LiveTable:
         self._part(told)
         if hands:
             self._around.finished()
+        self._keep_opening(records)
         self._measure(told)
 
     def _part(self, told: Sequence[Event]) -> None:
@@ -386,14 +493,34 @@ class LiveTable:
             self._done = isinstance(records[-1].event, HoldsReleased)
         for record in records:
             self._hands.see(record)
-        self.feed.publish(records)
+        for feed in (self.feed, *self._revealed):
+            feed.publish(records)
+
+    def _before_hand(self, state: TableState) -> None:
+        self._opened_with = freeze(state)
+
+    def _keep_opening(self, records: Sequence[Record]) -> None:
+        """Where a hand has begun, keep what the table was before it, to resume from there."""
+        state, self._opened_with = self._opened_with, b""
+        for record in records:
+            if state and isinstance(record.event, HandOpened):
+                opening = with_numbers(state, self.feed.numbers_at_hand)
+                self._start(self._save(Opening(record.sequence - 1, opening)))
+
+    async def _save(self, opening: Opening) -> None:
+        try:
+            await self._around.journal.save_opening(self.table_id, opening)
+        except JournalError as error:
+            self._around.log.warning(
+                "an opening was not kept", table_id=self.table_id, problem=str(error)
+            )
 
     async def _wait(self) -> None:
         deadline = self._table.next_deadline()
         if deadline is None:
             await self._work.wait()
             return
-        seconds = max(0.0, (deadline - _now_ms()) / 1_000)
+        seconds = max(0.0, (deadline - self._around.clock.now_ms()) / 1_000)
         due = asyncio.get_running_loop().call_later(seconds, self._work.set)
         try:
             await self._work.wait()
@@ -417,15 +544,17 @@ class LiveTable:
         """Begin again from what is stored; the viewers have seen nothing else."""
         await self._around.journal.check()
         self._around.storing(True)
-        records = await self._around.journal.read(self.table_id)
+        opening = await self._around.journal.opening(self.table_id)
+        after = 0 if opening is None else opening.sequence
+        records = await self._around.journal.read(self.table_id, after)
         for task in self._tasks:
             task.cancel()
         self._asked = _Asked()
-        self._table = Table.replay((record.event for record in records), self._around.patience)
-        self._stored(records[self._sequence :])
+        self._table = self._folded(records, opening)
+        self._stored([record for record in records if record.sequence > self._sequence])
         for seat in self._attending:
             self._table.attach(seat)
-        self._table.arm(_now_ms())
+        self._table.arm(self._around.clock.now_ms())
 
     # Evaluator and wallet.
 
@@ -496,7 +625,7 @@ class LiveTable:
     # What is measured.
 
     def _ms_left(self, seat: int, decision_id: str) -> tuple[int, int]:
-        return self._table.ms_left(seat, decision_id, _now_ms())
+        return self._table.ms_left(seat, decision_id, self._around.clock.now_ms())
 
     def _count(self, phase: Phase | None) -> None:
         """Count the table under its phase; None: no more."""
@@ -537,7 +666,3 @@ def _do(given: _Input, table: Table) -> None:
 def _choice(state: TableState) -> rules.RuleSetChoice:
     created = state.created
     return convert.choice_to_wire(created.rule_set, created.revision, created.options)
-
-
-def _now_ms() -> int:
-    return time.monotonic_ns() // 1_000_000

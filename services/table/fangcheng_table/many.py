@@ -11,9 +11,10 @@ from fangcheng.table.v1 import events_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit.errors import ServiceError
 
-from .errors import NotAdded, ReaderTooSlow
+from .errors import Moved, NotAdded, PlayedElsewhere, ReaderTooSlow
 from .feed import Reader, Waiter
 from .live import LiveTable
+from .relays import OpenStream, Place, Relays
 from .tables import Tables
 
 MOST_EVENTS = 256
@@ -32,9 +33,6 @@ at once.
 MOST_UNSENT = 256
 """Answers of one stream that wait to be sent; where there are so many, no more is read from it."""
 
-Place = tuple[str, str]
-"""Player and table."""
-
 
 class ManySeats:
     """A stream of many seats. What goes wrong with one of them is told, and the others go on."""
@@ -45,7 +43,9 @@ class ManySeats:
         most_behind: int,
         heartbeat: Callable[[], events_pb2.Heartbeat],
         waiter: Waiter,
+        open_stream: OpenStream | None = None,
     ) -> None:
+        """`open_stream`: to another replica, for the seats that it plays."""
         self._tables = tables
         self._most_behind = most_behind
         self._heartbeat = heartbeat
@@ -57,6 +57,9 @@ class ManySeats:
         self._waiter = waiter
         self._acts: set[asyncio.Task[None]] = set()
         self._may_act = asyncio.Semaphore(MOST_ACTS)
+        self._relays = Relays(
+            open_stream, self._say, lambda place: self._problem(place, Moved(place[1]))
+        )
 
     async def run(
         self, requests: AsyncIterator[wire.AttendManyRequest]
@@ -82,7 +85,7 @@ class ManySeats:
                     continue
                 if listening.done():
                     listening.result()  # raises what was wrong with a request
-                    if not self._seats and not self._acts:
+                    if not (self._seats or self._relays or self._acts):
                         return
                 if not await self._waiter.wait():
                     yield wire.AttendManyResponse(heartbeat=self._heartbeat())
@@ -95,6 +98,7 @@ class ManySeats:
                 task.cancel()
             for place in list(self._seats):
                 self._drop(place)
+            await self._relays.close()
             await asyncio.gather(listening, *self._acts, return_exceptions=True)
 
     # What is sent.
@@ -159,6 +163,9 @@ class ManySeats:
                     place = (request.remove.player_id, request.remove.table_id)
                     if not self._drop(place):
                         self._problem(place, NotAdded())
+                case _ if (request.act.player_id, request.act.act.table_id) in self._relays:
+                    place = (request.act.player_id, request.act.act.table_id)
+                    self._relays.pass_on(place, request)
                 case _:
                     await self._may_act.acquire()
                     task = asyncio.get_running_loop().create_task(self._act(request.act))
@@ -179,6 +186,12 @@ class ManySeats:
                 snapshot=add.snapshot,
                 muted=add.muted,
             )
+        except PlayedElsewhere as elsewhere:
+            if self._relays.may_pass_on:
+                self._relays.add(place, elsewhere.endpoint, add)
+            else:
+                self._problem(place, elsewhere)
+            return
         except ServiceError as error:
             self._problem(place, error)
             return
@@ -212,7 +225,7 @@ class ManySeats:
         """Follow a seat no longer; whether it was followed."""
         seat = self._seats.pop(place, None)
         if seat is None:
-            return False
+            return self._relays.drop(place)
         table, reader = seat
         table.leave(reader)
         return True

@@ -73,6 +73,17 @@ class TableMetrics:
             "Tables that this process let go of, since another one has claimed them.",
             registry=registry,
         )
+        self.unowned = Gauge(
+            "fangcheng_table_unowned",
+            "Tables that are not done and that no process plays. Where it stays above 0, none has "
+            "their rule set.",
+            registry=registry,
+        )
+        self.lost_time = Counter(
+            "fangcheng_table_lost_seconds_total",
+            "Time in which this process did not run, which counted against no player.",
+            registry=registry,
+        )
         self.failures = Counter(
             "fangcheng_table_failures_total",
             "Tables that failed by a fault of ours and were rebuilt from the journal.",

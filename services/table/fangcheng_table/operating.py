@@ -100,6 +100,18 @@ def seat_player(table: Table, order: Order, seat: int, plan: SeatPlan) -> bool:
     return False
 
 
+def reveal(table: Table, order: Order) -> bool:
+    """Let an operator see all tiles; as `remove`. Nobody at the table is told before the record is.
+
+    Raises TableIsClosed or RequestIdReused.
+    """
+    if _is_repeat(table, order, "reveal", ""):
+        return True
+    _open(table)
+    _act(table, order, "reveal", "")
+    return False
+
+
 def _open(table: Table) -> None:
     if table.state.closed:
         raise TableIsClosed

@@ -15,22 +15,27 @@ from fangcheng.table.v1.operators_pb2_grpc import add_TableOperationsServiceServ
 from fangcheng.table.v1.records_pb2_grpc import add_TableRecordServiceServicer_to_server
 from fangcheng.table.v1.table_pb2_grpc import (
     TableServiceServicer,
+    TableServiceStub,
     add_TableServiceServicer_to_server,
 )
-from fangcheng_kit import Kit, Servicer, StartFailed, pages
+from fangcheng_kit import Kit, Servicer, StartFailed, pages, running
 from fangcheng_kit.principal import current
 
 from . import votes
 from .clocks import Patience
+from .errors import NotOperator
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
+from .gameclock import GameClock
 from .ids import VOTE, table_question_id
 from .journals import open_journal
 from .live import LiveTable, Surroundings
 from .lobby import Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
+from .operating import Order
 from .outbox import Outbox
+from .peers import Peers, forwarded, forwarded_stream, was_passed_on
 from .records import News, Records
 from .service_operators import OPERATIONS, OperationsServicer
 from .service_records import RECORDS, RecordServicer
@@ -47,12 +52,16 @@ Message = TypeVar("Message", wire.AttendResponse, wire.WatchResponse)
 class TableServicer(TableServiceServicer):
     """The calls of the contract."""
 
-    def __init__(self, tables: Tables, settings: TableSettings, endpoint: str) -> None:
+    def __init__(
+        self, tables: Tables, settings: TableSettings, endpoint: str, peers: Peers
+    ) -> None:
         """`endpoint`: where players reach this process."""
+        self.peers = peers
         self._tables = tables
         self._settings = settings
         self._endpoint = endpoint
 
+    @forwarded(TableServiceStub)
     async def CreateTable(
         self, request: wire.CreateTableRequest, context: Context
     ) -> wire.CreateTableResponse:
@@ -62,6 +71,7 @@ class TableServicer(TableServiceServicer):
             table=self._for_caller(await table.shown()), replayed=replayed
         )
 
+    @forwarded(TableServiceStub)
     async def GetTable(
         self, request: wire.GetTableRequest, context: Context
     ) -> wire.GetTableResponse:
@@ -86,6 +96,7 @@ class TableServicer(TableServiceServicer):
             tables=[self._for_caller(table) for table in tables], next_page_token=next_token
         )
 
+    @forwarded_stream(TableServiceStub)
     async def Attend(
         self, request: wire.AttendRequest, context: Context
     ) -> AsyncIterator[wire.AttendResponse]:
@@ -110,11 +121,18 @@ class TableServicer(TableServiceServicer):
     ) -> AsyncIterator[wire.AttendManyResponse]:
         """See the contract."""
         waiter = Waiter(self._settings.heartbeat_seconds)
-        seats = ManySeats(self._tables, self._settings.most_behind_events, heartbeat, waiter)
+        seats = ManySeats(
+            self._tables,
+            self._settings.most_behind_events,
+            heartbeat,
+            waiter,
+            None if was_passed_on(context) else self.peers.many_seats(context),
+        )
         async with aclosing(seats.run(request_iterator)) as stream:
             async for response in stream:
                 yield response
 
+    @forwarded(TableServiceStub)
     async def Act(self, request: wire.ActRequest, context: Context) -> wire.ActResponse:
         """See the contract."""
         table = await self._tables.get(request.table_id)
@@ -122,17 +140,22 @@ class TableServicer(TableServiceServicer):
         replayed = await table.act(seat, request.decision_id, request.action)
         return wire.ActResponse(replayed=replayed)
 
+    @forwarded_stream(TableServiceStub)
     async def Watch(
         self, request: wire.WatchRequest, context: Context
     ) -> AsyncIterator[wire.WatchResponse]:
         """See the contract."""
         table = await self._tables.get(request.table_id)
         waiter = Waiter(self._settings.heartbeat_seconds)
-        reader = table.watch(request.from_number, waiter.wake, snapshot=request.snapshot)
+        if request.HasField("reveal"):
+            reader = await table.reveal(_order(request.reveal), waiter.wake)
+        else:
+            reader = table.watch(request.from_number, waiter.wake, snapshot=request.snapshot)
         async with aclosing(self._stream(table, reader, waiter, wire.WatchResponse)) as stream:
             async for response in stream:
                 yield response
 
+    @forwarded(TableServiceStub)
     async def Say(self, request: wire.SayRequest, context: Context) -> wire.SayResponse:
         """See the contract."""
         table = await self._tables.get(request.table_id)
@@ -154,6 +177,7 @@ class TableServicer(TableServiceServicer):
                 waiter.spoke()
             await asyncio.sleep(self._settings.summary_seconds)
 
+    @forwarded(TableServiceStub)
     async def LeaveTable(
         self, request: wire.LeaveTableRequest, context: Context
     ) -> wire.LeaveTableResponse:
@@ -165,6 +189,7 @@ class TableServicer(TableServiceServicer):
             await table.do(lambda table: table.leave(seat, now=now))
         return wire.LeaveTableResponse(table=self._for_caller(await table.shown()))
 
+    @forwarded(TableServiceStub)
     async def ProposeDissolution(
         self, request: wire.ProposeDissolutionRequest, context: Context
     ) -> wire.ProposeDissolutionResponse:
@@ -204,11 +229,18 @@ class TableServicer(TableServiceServicer):
             table.leave(reader)
 
     def _for_caller(self, table: state_pb2.Table) -> state_pb2.Table:
-        table.endpoint = self._endpoint
+        table.endpoint = table.endpoint or self._endpoint
         if current().kind == "player":
             for seat in table.seats:
                 seat.ClearField("is_bot")
         return table
+
+
+def _order(reveal: wire.Reveal) -> Order:
+    caller = current()
+    if caller.kind != "operator":
+        raise NotOperator("reveal")
+    return Order(reveal.request_id, caller.subject, reveal.reason, reveal.case_id)
 
 
 @asynccontextmanager
@@ -226,6 +258,12 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         raise StartFailed(f"cannot open the journal: {error}") from error
     try:
         news = News()
+
+        def lost(ms: int) -> None:
+            metrics.lost_time.inc(ms / 1_000)
+            kit.log.warning("this process did not run for a while", ms=ms)
+
+        clock = GameClock(round(settings.lease_seconds * 500), lost)
         around = Surroundings(
             journal=journal,
             evaluator=Evaluator(kit.connect(settings.evaluation), metrics, kit.log),
@@ -243,6 +281,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
                 linger_ms=round(settings.linger_seconds * 1_000),
                 resume_ms=round(settings.resume_grace_seconds * 1_000),
             ),
+            clock=clock,
             most_kept=settings.most_behind_events,
             finished=news.tell,
             stopping=kit.draining,
@@ -250,22 +289,30 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
         endpoint = settings.advertised or kit.address
-        tables = Tables(around, settings.archived_tables, endpoint)
+        peers = Peers(kit)
+        lease_ms = round(settings.lease_seconds * 1_000)
+        tables = Tables(around, settings.archived_tables, endpoint, lease_ms)
         resumed = await tables.resume()
         kit.log.info("tables resumed", tables=resumed)
         try:
-            servicer = TableServicer(tables, settings, endpoint)
+            servicer = TableServicer(tables, settings, endpoint, peers)
             records = RecordServicer(Records(journal), news, settings.heartbeat_seconds)
-            yield [
-                Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
-                Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
-                Servicer(
-                    add_TableOperationsServiceServicer_to_server,
-                    OperationsServicer(tables, journal, endpoint),
-                    OPERATIONS,
-                ),
-            ]
+            operations = OperationsServicer(tables, journal, endpoint, peers)
+            leaving = _leave_to_others(tables, kit.draining, settings.drain_seconds / 4)
+            async with running(clock.tick(), tables.keep(), leaving):
+                yield [
+                    Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
+                    Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
+                    Servicer(add_TableOperationsServiceServicer_to_server, operations, OPERATIONS),
+                ]
         finally:
             await tables.stop()
     finally:
         await journal.close()
+
+
+async def _leave_to_others(tables: Tables, draining: asyncio.Event, pause_seconds: float) -> None:
+    """When the process is to stop, leave its tables to others, once clients look for those."""
+    await draining.wait()
+    await asyncio.sleep(pause_seconds)
+    await tables.retire()

@@ -9,13 +9,17 @@ import grpc.aio
 
 from fangcheng.table.v1 import operators_pb2 as wire
 from fangcheng.table.v1 import state_pb2
-from fangcheng.table.v1.operators_pb2_grpc import TableOperationsServiceServicer
+from fangcheng.table.v1.operators_pb2_grpc import (
+    TableOperationsServiceServicer,
+    TableOperationsServiceStub,
+)
 from fangcheng_kit import pages
 from fangcheng_kit.principal import current
 
 from . import convert, operating
 from .core import Table
 from .operating import Order
+from .peers import Peers, forwarded
 from .store import Journal
 from .tables import Tables
 
@@ -36,12 +40,14 @@ class _Wanted(Protocol):
 class OperationsServicer(TableOperationsServiceServicer):
     """The calls of the contract."""
 
-    def __init__(self, tables: Tables, journal: Journal, endpoint: str) -> None:
+    def __init__(self, tables: Tables, journal: Journal, endpoint: str, peers: Peers) -> None:
         """`endpoint`: where players reach this process."""
+        self.peers = peers
         self._tables = tables
         self._journal = journal
         self._endpoint = endpoint
 
+    @forwarded(TableOperationsServiceStub)
     async def RemoveFromTable(
         self, request: wire.RemoveFromTableRequest, context: Context
     ) -> wire.RemoveFromTableResponse:
@@ -51,6 +57,7 @@ class OperationsServicer(TableOperationsServiceServicer):
         )
         return wire.RemoveFromTableResponse(table=table, replayed=replayed)
 
+    @forwarded(TableOperationsServiceStub)
     async def VoidHand(
         self, request: wire.VoidHandRequest, context: Context
     ) -> wire.VoidHandResponse:
@@ -60,6 +67,7 @@ class OperationsServicer(TableOperationsServiceServicer):
         )
         return wire.VoidHandResponse(table=table, replayed=replayed)
 
+    @forwarded(TableOperationsServiceStub)
     async def CloseTable(
         self, request: wire.CloseTableRequest, context: Context
     ) -> wire.CloseTableResponse:
@@ -70,6 +78,7 @@ class OperationsServicer(TableOperationsServiceServicer):
         )
         return wire.CloseTableResponse(table=table, replayed=replayed)
 
+    @forwarded(TableOperationsServiceStub)
     async def SeatPlayer(
         self, request: wire.SeatPlayerRequest, context: Context
     ) -> wire.SeatPlayerResponse:

@@ -57,6 +57,15 @@ class TableSettings(Settings):
     resume_grace_seconds: float = Field(
         10.0, ge=0, le=600, description="The same after a start of this service."
     )
+    lease_seconds: float = Field(
+        3.0,
+        ge=0.5,
+        le=600,
+        description=(
+            "How long other table services wait for one that says nothing before they take its "
+            "tables over. Half as long without running counts against no player."
+        ),
+    )
     most_behind_events: int = Field(
         1_000,
         ge=1,

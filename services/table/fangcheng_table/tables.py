@@ -15,7 +15,7 @@ from fangcheng_kit.errors import FailedPrecondition, InvalidArgument, NotFound
 from fangcheng_kit.ids import new_id
 from fangcheng_rules import errors as rules_errors
 from fangcheng_rules.errors import RulesError
-from fangcheng_rules.rulesets import known, rule_set
+from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.wall import SECRET_BYTES
 
 from . import convert
@@ -25,63 +25,131 @@ from .errors import (
     ChipsAndStakes,
     DuplicatePlayer,
     JournalUnavailable,
+    NoOwner,
+    PlayedElsewhere,
     RequestIdReused,
+    TableArchived,
     UnknownTable,
 )
 from .events import TableCreated
-from .live import LiveTable, Surroundings
-from .store import Filter, Found, JournalError, NewTable, Owner, Record
+from .live import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LiveTable, Surroundings
+from .ownership import Ownership
+from .store import Archived, Claim, Filter, Found, JournalError, NewTable, Owner, Record
 
-LEASE_MS = 3_000
-MOST_TABLES = 100_000
-"""Claimed at once at most."""
+MOST_LOADED_TOGETHER = 8
+MOST_LOOKS = 4
+"""For a table that is on its way from one process to another."""
 
 
 class Tables:
     """The tables."""
 
-    def __init__(self, around: Surroundings, most_archived: int, endpoint: str) -> None:
-        """`most_archived`: closed tables that are kept in memory. `endpoint`: of this process."""
+    def __init__(
+        self, around: Surroundings, most_archived: int, endpoint: str, lease_ms: int
+    ) -> None:
+        """`most_archived`: closed tables that are kept in memory. `endpoint`: of this process.
+
+        `lease_ms`: how long other processes wait for this one before they take its tables over.
+        """
         self._around = around
-        self._owner = Owner(new_id(), endpoint)
+        self._ownership = Ownership(
+            around.journal,
+            Owner(new_id(), endpoint),
+            lease_ms,
+            self._take,
+            self._keep_only,
+            around.metrics,
+            around.log,
+        )
         self._most_archived = most_archived
         self._live: dict[str, LiveTable] = {}
+        self._loading: dict[str, asyncio.Task[None]] = {}
         self._archive: OrderedDict[str, LiveTable] = OrderedDict()
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._releasing: set[asyncio.Task[None]] = set()
+        self._may_load = asyncio.Semaphore(MOST_LOADED_TOGETHER)
 
     async def resume(self) -> int:
-        """Go on with every table that is not done; how many there are.
+        """Go on with the tables that nobody plays, this process's share; how many there are.
 
-        One that cannot be read, or whose rule set is here in another revision only, is left as it
-        is; somebody must look.
+        One that cannot be read is left as it is; somebody must look.
         """
-        journal, plays = self._around.journal, [(rules.id, rules.revision) for rules in known()]
-        await journal.join(self._owner, LEASE_MS)
-        for claim in await journal.claim(self._owner.owner_id, plays, MOST_TABLES):
+        await self._ownership.begin()
+        await asyncio.gather(*self._loading.values())
+        return len(self._live)
+
+    async def keep(self) -> None:
+        """Keep the lease, and take over the tables of others that are gone, until cancelled."""
+        await self._ownership.keep()
+
+    async def retire(self) -> None:
+        """Leave the tables to others, one by one, where there are any others."""
+        if not await self._others():
+            return
+        self._ownership.retire()
+        for table in list(self._live.values()):
+            task = self._tasks.get(table.table_id)
+            table.let_go()
+            if task is not None:
+                await asyncio.wait([task])
+        await asyncio.gather(*self._releasing)
+
+    async def stop(self) -> None:
+        """Stop playing; what is stored stays, and is gone on with at the next start."""
+        tasks = [*self._loading.values(), *self._tasks.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *self._releasing, return_exceptions=True)
+        await self._ownership.leave()
+
+    # Whose a table is.
+
+    def _take(self, claim: Claim) -> None:
+        """Play a table that is this process's from now on."""
+        if claim.table_id in self._loading or claim.table_id in self._live:
+            return
+        task = asyncio.get_running_loop().create_task(self._load(claim))
+        self._loading[claim.table_id] = task
+        task.add_done_callback(lambda _: self._loading.pop(claim.table_id))
+
+    async def _load(self, claim: Claim) -> None:
+        pause_seconds = FIRST_PAUSE_SECONDS
+        while True:
             try:
-                records = await journal.read(claim.table_id)
-                self._play(LiveTable(records, self._around, claim.epoch))
-            except (UnknownEvent, RulesError) as error:
+                async with self._may_load:
+                    table = await LiveTable.load(claim.table_id, self._around, claim.epoch)
+            except (UnknownEvent, RulesError, UnknownTable) as error:
                 self._around.metrics.failures.inc()
                 self._around.log.error(
                     "a table cannot be resumed", table_id=claim.table_id, problem=str(error)
                 )
-        left = (await journal.census()).unowned
-        if left:
-            self._around.metrics.failures.inc(left)
-            self._around.log.error("tables of rule sets that are not here", tables=left)
-        return len(self._live)
+                return
+            except JournalError as error:
+                self._around.log.warning(
+                    "a table is not read now", table_id=claim.table_id, problem=str(error)
+                )
+                await asyncio.sleep(pause_seconds)
+                pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+            else:
+                if claim.table_id not in self._live:
+                    self._play(table)
+                return
 
-    async def stop(self) -> None:
-        """Stop playing; what is stored stays, and is gone on with at the next start."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    def _keep_only(self, claims: Collection[Claim]) -> None:
+        """Let go of the tables that are not among these."""
+        ours = {claim.table_id: claim.epoch for claim in claims}
+        for table in self._live.values():
+            if ours.get(table.table_id) != table.epoch and not table.done:
+                table.let_go()
+
+    async def _others(self) -> list[Owner]:
         try:
-            await self._around.journal.leave(self._owner.owner_id)
-        except JournalError as error:  # then the lease runs out by itself
-            self._around.log.warning("the lease could not be given back", problem=str(error))
+            return await self._ownership.others()
+        except JournalError as error:
+            self._around.log.warning("the other processes are not known", problem=str(error))
+            return []
+
+    # What callers ask for.
 
     @property
     def live(self) -> Collection[LiveTable]:
@@ -90,6 +158,8 @@ class Tables:
 
     async def create(self, request: wire.CreateTableRequest) -> tuple[LiveTable, bool]:
         """Make a table, or find the one that this request has made; whether it was found."""
+        if self._ownership.retiring and (others := await self._others()):
+            raise PlayedElsewhere("", others[0].endpoint)
         journal, body = self._around.journal, convert.canonical(request)
         before = await journal.by_request(request.request_id)
         if before is not None and before.request == body:
@@ -109,7 +179,7 @@ class Tables:
         )
         records = [Record(1, created.created_ms, created)]
         try:
-            made = await journal.create(wanted, records, self._owner.owner_id)
+            made = await journal.create(wanted, records, self._ownership.owner.owner_id)
         except JournalError as error:
             self._around.log.error("the journal did not store", problem=str(error))
             raise JournalUnavailable from error
@@ -122,25 +192,61 @@ class Tables:
             "table created", table_id=made.table_id, rule_set=made.rule_set, hands=created.hands
         )
         # Somebody who lists tables may have come across it already.
+        if loading := self._loading.get(made.table_id):
+            await asyncio.shield(loading)
         found = self._live.get(made.table_id)
         return found or self._play(LiveTable(records, self._around, 1)), False
 
     async def get(self, table_id: str) -> LiveTable:
-        """A table by its id, from memory or from the journal; raises `UnknownTable`."""
-        found = self._live.get(table_id) or self._archive.get(table_id)
-        if found is not None:
-            if table_id in self._archive:
-                self._archive.move_to_end(table_id)
+        """A table by its id, from memory or from the journal.
+
+        Raises `UnknownTable`; `PlayedElsewhere` where another process plays it, and `NoOwner` where
+        none does at this moment.
+        """
+        try:
+            for _ in range(MOST_LOOKS):
+                found = await self._find(table_id)
+                if found is not None:
+                    return found
+        except Archived as error:
+            raise TableArchived(table_id) from error
+        except JournalError as error:
+            raise JournalUnavailable from error
+        raise NoOwner(table_id)
+
+    async def _find(self, table_id: str) -> LiveTable | None:
+        """One look for a table; None: look again."""
+        found = self._live.get(table_id)
+        if found is not None and not found.moved:
             return found
-        records = await self._around.journal.read(table_id)
-        if not records:
-            raise UnknownTable(table_id)
-        table = LiveTable(records, self._around, 1)
-        if not table.done:
-            # Made this very moment, or read before it was.
-            return self._live.get(table_id) or self._play(table)
-        self._put_away(table)
-        return table
+        if archived := self._archive.get(table_id):
+            self._archive.move_to_end(table_id)
+            return archived
+        if loading := self._loading.get(table_id):
+            await asyncio.shield(loading)
+            return self._live.get(table_id)
+        journal, me = self._around.journal, self._ownership.owner
+        owner = await journal.owner_of(table_id)
+        if owner is not None and owner != me:
+            raise PlayedElsewhere(table_id, owner.endpoint)
+        if owner is None:
+            claim = await self._ownership.claim(table_id)
+        else:
+            held = await journal.held(me.owner_id)
+            claim = next((one for one in held if one.table_id == table_id), None)
+        if claim is not None:
+            self._take(claim)
+            return None
+        if table_id in self._live:
+            return None
+        table = await LiveTable.load(table_id, self._around, 0)
+        if table.done:
+            self._put_away(table)
+            return table
+        if self._ownership.retiring and (others := await self._others()):
+            # Whoever is asked takes it over.
+            raise PlayedElsewhere(table_id, others[hash(table_id) % len(others)].endpoint)
+        return None
 
     async def find(
         self, wanted: Filter, size: int, token: str
@@ -165,9 +271,15 @@ class Tables:
         """A table of a list; None for one that cannot be read (`resume` has told of it)."""
         if found.summary is not None:
             return state_pb2.Table.FromString(found.summary)
+        table_id = found.table_id
         try:
-            return await (await self.get(found.table_id)).shown()
-        except (UnknownEvent, RulesError):
+            return await (await self.get(table_id)).shown()
+        except PlayedElsewhere as elsewhere:
+            table = await LiveTable.load(table_id, self._around, 0)
+            shown = convert.table_to_wire(table.state)
+            shown.endpoint = elsewhere.endpoint
+            return shown
+        except (UnknownEvent, RulesError, NoOwner):
             return None
 
     def _play(self, table: LiveTable) -> LiveTable:
@@ -184,9 +296,25 @@ class Tables:
         if (error := task.exception()) is not None:
             self._around.log.error("a table failed", table_id=table.table_id, exc_info=error)
             return
+        if table.moved and not table.done:
+            task = asyncio.get_running_loop().create_task(self._release(table))
+            self._releasing.add(task)
+            task.add_done_callback(self._releasing.discard)
+            return
         del self._live[table.table_id]
-        if not table.moved:
-            self._put_away(table)
+        self._put_away(table)
+
+    async def _release(self, table: LiveTable) -> None:
+        """Leave a table to whoever claims it; only then its readers look for it elsewhere."""
+        try:
+            await self._around.journal.give_up(table.table_id, table.epoch)
+        except JournalError as error:  # then it is free when the lease has run out
+            self._around.log.warning(
+                "a table is not given up", table_id=table.table_id, problem=str(error)
+            )
+        if self._live.get(table.table_id) is table:
+            del self._live[table.table_id]
+        table.end_readers()
 
     def _put_away(self, table: LiveTable) -> None:
         self._archive[table.table_id] = table

@@ -102,6 +102,16 @@ class Projector:
         projector._starting_chips = state.created.starting_chips
         return projector
 
+    def revealed(self) -> Projector:
+        """One that shows everything, with what this one knows of the table around its hands."""
+        projector = Projector(record=True)
+        projector._rules = self._rules
+        projector._trustee_times = list(self._trustee_times)
+        projector._standings = list(self._standings)
+        projector._players = list(self._players)
+        projector._starting_chips = self._starting_chips
+        return projector
+
     def see(self, record: Record) -> Iterator[Sight]:
         """What viewers see of the next event of the journal; nobody twice."""
         show = _SHOW.get(type(record.event))
@@ -415,6 +425,9 @@ class Projector:
         return self._all(player_seated=events_pb2.PlayerSeated(seat=seat))
 
     def _operator(self, event: OperatorActed) -> Iterator[Sight]:
+        # That somebody looks at a game must not warn who is looked at; the record tells it.
+        if event.verb == "reveal" and not self._record:
+            return iter(())
         return self._all(
             operator_acted=events_pb2.OperatorActed(
                 verb=event.verb, seat=event.seat, reason=event.reason, case_id=event.case_id

@@ -15,6 +15,8 @@ from fangcheng_wallet.ledger import AccountKey
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
+# The postings come first, and before them the lock of the ledger's end: who took a number before it
+# is its turn would have others wait for it who have the turn.
 WRITE = """
 WITH
 opened AS (
@@ -67,11 +69,11 @@ changed AS (
     ) AS one (hold_id, amount, state, table_id, expires_at_us, given_back, operation)
     WHERE holds.hold_id = one.hold_id
 )
-INSERT INTO postings SELECT * FROM unnest(
+INSERT INTO postings SELECT one.* FROM (SELECT FROM head FOR UPDATE) AS turn, unnest(
         $40::text::bigint[], $41::text::bigint[], $42::text::bigint[], $43::text::bigint[],
         $44::text::bigint[], $45::text::bigint[], $46::text::text[], $47::text::text[],
         $48::text::text[], $49::text::bigint[]
-    )
+    ) AS one
 """
 
 

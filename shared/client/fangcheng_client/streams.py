@@ -47,6 +47,7 @@ def attend(
     *,
     entropy: bytes = b"",
     muted: Collection[int] = (),
+    elsewhere: grpc.aio.Channel | None = None,
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
@@ -60,10 +61,12 @@ def attend(
     raised when that did not work for ``give_up_seconds``, and at once for what does not pass by
     waiting, such as ABORTED (ATTENDED_ELSEWHERE: a newer stream has taken the seat over). A stream
     that says nothing for ``silence_seconds``, not even a heartbeat, counts as broken.
+    ``elsewhere``: a channel to all replicas, used from the first break on; ``channel`` may then be
+    one to the table's owner alone, which will not come back where another has taken the table over.
     ``entropy``: the seat's own share in the shuffle. ``on_talk``: told what the seats say, except
     those that are ``muted``.
     """
-    stub = table_pb2_grpc.TableServiceStub(channel)
+    next_stub = _stubs(channel, elsewhere)
 
     def open_stream(
         number: int, snapshot: bool
@@ -75,7 +78,8 @@ def attend(
             snapshot=snapshot,
             muted=muted,
         )
-        return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]", stub.Attend(request))
+        stream = next_stub().Attend(request)
+        return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]", stream)
 
     return resumed(
         open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk
@@ -87,23 +91,33 @@ def watch(
     table_id: str,
     from_number: int = 0,
     *,
+    elsewhere: grpc.aio.Channel | None = None,
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
     on_talk: Callable[[table_pb2.Talk], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The spectators' events of a table after ``from_number``; otherwise as ``attend``."""
-    stub = table_pb2_grpc.TableServiceStub(channel)
+    next_stub = _stubs(channel, elsewhere)
 
     def open_stream(
         number: int, snapshot: bool
     ) -> grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]:
         request = table_pb2.WatchRequest(table_id=table_id, from_number=number, snapshot=snapshot)
-        return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]", stub.Watch(request))
+        stream = next_stub().Watch(request)
+        return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]", stream)
 
     return resumed(
         open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk
     )
+
+
+def _stubs(
+    channel: grpc.aio.Channel, elsewhere: grpc.aio.Channel | None
+) -> Callable[[], table_pb2_grpc.TableServiceStub]:
+    """Gives a stub for each opening of a stream: of the first channel, then of the other."""
+    channels = iter([channel] if elsewhere is not None else [])
+    return lambda: table_pb2_grpc.TableServiceStub(next(channels, elsewhere or channel))
 
 
 async def resumed(

@@ -147,10 +147,15 @@ class TableView:
             known.connected = seat.connected
             known.trustee = seat.trustee
             known.leaving = seat.leaving
-            known.ready = seat.ready
             known.standing = seat.standing
+        self._ask_all(table)
+
+    def _ask_all(self, table: state_pb2.Table) -> None:
+        """What all seats are asked, and what they have said to it."""
         self.ready_check = table.ready_check
         self.vote = table.vote if table.HasField("vote") else None
+        for known, seat in zip(self.seats, table.seats, strict=True):
+            known.ready = seat.ready
 
     def _hand_started(self, started: events_pb2.HandStarted) -> None:
         self.started = started
@@ -390,6 +395,7 @@ class TableView:
                 known.declared = seat.declared
                 known.piao = seat.piao
                 known.false_wins = seat.false_wins
+            self._ask_all(snapshot.table)  # which a hand that starts takes for answered
         self.prompt = snapshot.prompt if snapshot.HasField("prompt") else None
         self.closed = snapshot.closed if snapshot.HasField("closed") else None
 

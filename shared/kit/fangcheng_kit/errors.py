@@ -18,6 +18,8 @@ import grpc.aio
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from fangcheng_client import explain
+
 DOMAIN = "fangcheng"
 DETAILS_KEY = "grpc-status-details-bin"
 
@@ -172,6 +174,24 @@ def refusal(error: Exception) -> ServiceError:
             "DEPENDENCY_UNAVAILABLE", "A service that this call needs does not answer."
         )
     return Internal()
+
+
+def passed_on(error: grpc.aio.AioRpcError) -> ServiceError:
+    """What another replica of this service has refused a call with, to be told as our own."""
+    problem = explain(error)
+    kind = _BY_CODE.get(problem.code)
+    if kind is None:
+        return refusal(error)
+    return kind(problem.reason, problem.message, problem.field, problem.metadata)
+
+
+_BY_CODE: dict[grpc.StatusCode, type[ServiceError]] = {
+    kind.code: kind
+    for kind in (
+        *(InvalidArgument, Unauthenticated, PermissionDenied, NotFound, AlreadyExists),
+        *(FailedPrecondition, OutOfRange, ResourceExhausted, Aborted, Unavailable),
+    )
+}
 
 
 def status_message(error: ServiceError) -> str:

@@ -103,6 +103,7 @@ class PoolStake(_message.Message):
     PER_UNIT_FIELD_NUMBER: _builtins.int
     BUY_IN_FIELD_NUMBER: _builtins.int
     ENTRY_MINIMUM_FIELD_NUMBER: _builtins.int
+    MINIMUM_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
     """Currency id of the wallet."""
     book: _builtins.str
@@ -113,6 +114,8 @@ class PoolStake(_message.Message):
     """What is held when a player is seated; 0: nothing is held."""
     entry_minimum: _builtins.int
     """Who has less available may not queue; 0: the buy-in is enough."""
+    minimum: _builtins.int
+    """Who has less after a hand leaves the table; 0: nobody has to."""
     def __init__(
         self,
         *,
@@ -121,10 +124,11 @@ class PoolStake(_message.Message):
         per_unit: _builtins.int = ...,
         buy_in: _builtins.int = ...,
         entry_minimum: _builtins.int = ...,
+        minimum: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "buy_in", b"buy_in", "currency", b"currency", "entry_minimum", b"entry_minimum", "per_unit", b"per_unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "buy_in", b"buy_in", "currency", b"currency", "entry_minimum", b"entry_minimum", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -178,7 +182,9 @@ class PoolRating(_message.Message):
     WIDEN_PER_SECOND_FIELD_NUMBER: _builtins.int
     WIDEST_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
-    """A player's rating is his available balance in this currency."""
+    """A player's rating is his available balance in this currency; empty: his skill in the rule set
+    (OpenSkill: 25 at first), as his finished hands in pools of this kind show it.
+    """
     book: _builtins.str
     """Book, where the currency has books; otherwise empty."""
     spread: _builtins.float
@@ -233,6 +239,8 @@ class Pool(_message.Message):
     RATING_FIELD_NUMBER: _builtins.int
     PAUSED_FIELD_NUMBER: _builtins.int
     CLOSED_FIELD_NUMBER: _builtins.int
+    ROUNDS_FIELD_NUMBER: _builtins.int
+    STARTING_CHIPS_FIELD_NUMBER: _builtins.int
     pool_id: _builtins.str
     """Id."""
     name: _builtins.str
@@ -257,6 +265,10 @@ class Pool(_message.Message):
     """An operator has paused it: who waits goes on waiting."""
     closed: _builtins.bool
     """An operator lets nobody in now."""
+    rounds: _builtins.int
+    """圈 to play: how often the deal goes around the table; 0: that ends nothing."""
+    starting_chips: _builtins.int
+    """Units that each begins with, where nothing is staked; 0: they are not limited."""
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played."""
@@ -292,10 +304,12 @@ class Pool(_message.Message):
         rating: Global___PoolRating | None = ...,
         paused: _builtins.bool = ...,
         closed: _builtins.bool = ...,
+        rounds: _builtins.int = ...,
+        starting_chips: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rating", b"rating", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed", "fees", b"fees", "fill_with_bots_after_ms", b"fill_with_bots_after_ms", "hands", b"hands", "hold_only", b"hold_only", "least_client_version", b"least_client_version", "mode", b"mode", "most_party", b"most_party", "name", b"name", "paused", b"paused", "pool_id", b"pool_id", "rating", b"rating", "revision", b"revision", "rules", b"rules", "stakes", b"stakes", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed", "fees", b"fees", "fill_with_bots_after_ms", b"fill_with_bots_after_ms", "hands", b"hands", "hold_only", b"hold_only", "least_client_version", b"least_client_version", "mode", b"mode", "most_party", b"most_party", "name", b"name", "paused", b"paused", "pool_id", b"pool_id", "rating", b"rating", "revision", b"revision", "rounds", b"rounds", "rules", b"rules", "stakes", b"stakes", "starting_chips", b"starting_chips", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -791,6 +805,7 @@ class GetPlayerStatusResponse(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     ENDPOINT_FIELD_NUMBER: _builtins.int
     HOLD_IDS_FIELD_NUMBER: _builtins.int
+    ROOM_ID_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The player."""
     table_id: _builtins.str
@@ -799,13 +814,15 @@ class GetPlayerStatusResponse(_message.Message):
     """The seat there; meaningful only with a table."""
     endpoint: _builtins.str
     """Where the table's owner listens."""
+    room_id: _builtins.str
+    """The private room that the player is in, or whose table he sits at; empty: none."""
     @_builtins.property
     def ticket(self) -> Global___Ticket:
         """The live ticket; unset: none."""
 
     @_builtins.property
     def hold_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Holds that are open for the player's ticket or table."""
+        """Holds that are open for the player's ticket, room or table."""
 
     def __init__(
         self,
@@ -816,10 +833,11 @@ class GetPlayerStatusResponse(_message.Message):
         seat: _builtins.int = ...,
         endpoint: _builtins.str = ...,
         hold_ids: _abc.Iterable[_builtins.str] | None = ...,
+        room_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ticket", b"ticket"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "hold_ids", b"hold_ids", "player_id", b"player_id", "seat", b"seat", "table_id", b"table_id", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "hold_ids", b"hold_ids", "player_id", b"player_id", "room_id", b"room_id", "seat", b"seat", "table_id", b"table_id", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

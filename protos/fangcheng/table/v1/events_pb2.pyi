@@ -1349,7 +1349,9 @@ class OperatorActed(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     CASE_ID_FIELD_NUMBER: _builtins.int
     verb: _builtins.str
-    """`remove`, `void_hand`, `close_table` or `seat_player`."""
+    """`remove`, `void_hand`, `close_table` or `seat_player`; in records also `reveal`, by which an operator
+    saw all tiles.
+    """
     seat: _builtins.int
     """The seat that it is about; unset: the table."""
     reason: _builtins.str

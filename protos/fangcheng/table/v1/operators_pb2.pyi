@@ -395,7 +395,7 @@ class OperatorAction(_message.Message):
     operator: _builtins.str
     """Who called: the subject of the call's credentials."""
     verb: _builtins.str
-    """`remove`, `void_hand`, `close_table` or `seat_player`."""
+    """`remove`, `void_hand`, `close_table`, `seat_player`, or `reveal` (of Watch)."""
     reason: _builtins.str
     """Why, in the operator's words."""
     case_id: _builtins.str

@@ -948,6 +948,39 @@ class ActResponse(_message.Message):
 Global___ActResponse: _TypeAlias = ActResponse  # noqa: Y015
 
 @_typing.final
+class Reveal(_message.Message):
+    """Why an operator looks at all tiles of a hand in play.
+
+    Example: `{request_id: "case-81/2", reason: "do 1 and 3 play together?", case_id: "case-81"}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    CASE_ID_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """Chosen by the caller; a stream that is resumed under the same one is noted once."""
+    reason: _builtins.str
+    """In the operator's words."""
+    case_id: _builtins.str
+    """The studio's id of the case."""
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        case_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["case_id", b"case_id", "reason", b"reason", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Reveal: _TypeAlias = Reveal  # noqa: Y015
+
+@_typing.final
 class WatchRequest(_message.Message):
     """Watches a table.
 
@@ -959,22 +992,28 @@ class WatchRequest(_message.Message):
     TABLE_ID_FIELD_NUMBER: _builtins.int
     FROM_NUMBER_FIELD_NUMBER: _builtins.int
     SNAPSHOT_FIELD_NUMBER: _builtins.int
+    REVEAL_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     from_number: _builtins.int
     """The last number received; 0: from the beginning."""
     snapshot: _builtins.bool
     """As in AttendRequest."""
+    @_builtins.property
+    def reveal(self) -> Global___Reveal:
+        """Operators only: all tiles open while the hand is played."""
+
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         from_number: _builtins.int = ...,
         snapshot: _builtins.bool = ...,
+        reveal: Global___Reveal | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reveal", b"reveal"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_number", b"from_number", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_number", b"from_number", "reveal", b"reveal", "snapshot", b"snapshot", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

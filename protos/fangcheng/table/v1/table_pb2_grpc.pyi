@@ -97,7 +97,17 @@ class TableServiceStub:
     nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
     """
     Watch: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]
-    """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+    """Streams the spectators' view of a table: open information only; all hands once the hand has ended.
+    As Attend otherwise.
+
+    An operator may have all tiles shown while the hand is played: then the stream begins with a
+    Snapshot in which they are open, as they are in what follows. That is stored among the actions of
+    operators (verb `reveal`), and in the hand's record; the players are not told before.
+
+    NOT_FOUND (UNKNOWN_TABLE), INVALID_ARGUMENT (INVALID_NUMBER), PERMISSION_DENIED (NOT_OPERATOR: only
+    operators have tiles shown), and for a reveal FAILED_PRECONDITION (TABLE_CLOSED), ALREADY_EXISTS
+    (REQUEST_ID_REUSED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
+    """
     WatchTables: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
@@ -193,7 +203,17 @@ class TableServiceAsyncStub(TableServiceStub):
     nobody attends), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
     """
     Watch: _aio.UnaryStreamMultiCallable[_table_pb2.WatchRequest, _table_pb2.WatchResponse]  # type: ignore[assignment]
-    """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+    """Streams the spectators' view of a table: open information only; all hands once the hand has ended.
+    As Attend otherwise.
+
+    An operator may have all tiles shown while the hand is played: then the stream begins with a
+    Snapshot in which they are open, as they are in what follows. That is stored among the actions of
+    operators (verb `reveal`), and in the hand's record; the players are not told before.
+
+    NOT_FOUND (UNKNOWN_TABLE), INVALID_ARGUMENT (INVALID_NUMBER), PERMISSION_DENIED (NOT_OPERATOR: only
+    operators have tiles shown), and for a reveal FAILED_PRECONDITION (TABLE_CLOSED), ALREADY_EXISTS
+    (REQUEST_ID_REUSED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
+    """
     WatchTables: _aio.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]  # type: ignore[assignment]
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
@@ -328,7 +348,17 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.WatchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_table_pb2.WatchResponse], _abc.AsyncIterator[_table_pb2.WatchResponse]]:
-        """Streams the spectators' view of a table: open information only. As Attend otherwise."""
+        """Streams the spectators' view of a table: open information only; all hands once the hand has ended.
+        As Attend otherwise.
+
+        An operator may have all tiles shown while the hand is played: then the stream begins with a
+        Snapshot in which they are open, as they are in what follows. That is stored among the actions of
+        operators (verb `reveal`), and in the hand's record; the players are not told before.
+
+        NOT_FOUND (UNKNOWN_TABLE), INVALID_ARGUMENT (INVALID_NUMBER), PERMISSION_DENIED (NOT_OPERATOR: only
+        operators have tiles shown), and for a reveal FAILED_PRECONDITION (TABLE_CLOSED), ALREADY_EXISTS
+        (REQUEST_ID_REUSED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
+        """
 
     @_abc_1.abstractmethod
     def WatchTables(

@@ -95,17 +95,23 @@ class Bot:
         share = random.SystemRandom().randbytes(16) if self.entropy else b""
         async with (
             self._channel("table", place.endpoint) as table,
+            # The owner may be gone for good; whoever has its tables then, any replica knows.
+            self._channel("table") as any_table,
             self._channel("evaluation") as evaluation,
         ):
             try:
-                async for event in attend(table, place.table_id, entropy=share):
+                async for event in attend(
+                    table, place.table_id, entropy=share, elsewhere=any_table
+                ):
                     view.apply(event)
                     for decision_id in [key for key, one in answers.items() if one.task.done()]:
                         answers.pop(decision_id).task.result()  # a refusal ends the bot's game
                     for prompt in _asked(event, view):
                         # A snapshot tells again what is being answered already.
                         if prompt.decision_id not in answers:
-                            answer = _Answer(self, table, evaluation, view.copy(), prompt)
+                            answer = _Answer(
+                                self, (table, any_table), evaluation, view.copy(), prompt
+                            )
                             answers[prompt.decision_id] = answer
                     if event.HasField("prompt_closed"):
                         given = answers.get(event.prompt_closed.decision_id)
@@ -208,15 +214,16 @@ class _Answer:
     def __init__(
         self,
         bot: Bot,
-        table: grpc.aio.Channel,
+        tables: tuple[grpc.aio.Channel, grpc.aio.Channel],
         evaluation: grpc.aio.Channel,
         view: TableView,
         prompt: events_pb2.Prompt,
     ) -> None:
+        """`tables`: the table's owner, and all replicas."""
         self.acting = False
         """It has been sent; before that it can be dropped without a trace."""
         self._bot = bot
-        self._table = table_pb2_grpc.TableServiceStub(table)
+        self._tables = [table_pb2_grpc.TableServiceStub(table) for table in tables]
         self._evaluation = evaluation
         self._view = view
         self._prompt = prompt
@@ -236,9 +243,9 @@ class _Answer:
             table_id=view.table_id, decision_id=prompt.decision_id, action=action
         )
         self.acting = True
-        async for _ in _attempts():
+        async for attempt in _attempts():
             try:
-                await self._table.Act(request)
+                await self._tables[attempt > 0].Act(request)
             except grpc.aio.AioRpcError as error:
                 if error.code() in _LOST:
                     continue

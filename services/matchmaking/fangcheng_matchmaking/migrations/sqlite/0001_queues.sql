@@ -40,10 +40,36 @@ CREATE TABLE matches (
     pool_id TEXT NOT NULL,
     state TEXT NOT NULL,
     formed_ms INTEGER NOT NULL,
+    table_id TEXT,
     record TEXT NOT NULL
 ) STRICT;
 CREATE INDEX unfinished_matches ON matches (formed_ms)
     WHERE state NOT IN ('seated', 'returned');
+
+CREATE INDEX matches_of_table ON matches (table_id) WHERE table_id IS NOT NULL;
+
+-- How well a player plays a rule set, by his finished hands.
+CREATE TABLE skills (
+    player_id TEXT NOT NULL,
+    rule_set TEXT NOT NULL,
+    mu REAL NOT NULL,
+    sigma REAL NOT NULL,
+    hands INTEGER NOT NULL,
+    PRIMARY KEY (player_id, rule_set)
+) STRICT;
+
+-- The newest hand of each table that skills are made of.
+CREATE TABLE rated_tables (
+    table_id TEXT PRIMARY KEY,
+    hand_number INTEGER NOT NULL
+) STRICT;
+
+-- The newest finished hand that was looked at.
+CREATE TABLE finished_hands (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    place TEXT NOT NULL
+) STRICT;
+INSERT INTO finished_hands VALUES (1, '');
 
 -- The players whom a player met at the last table, as JSON.
 CREATE TABLE met (
@@ -62,6 +88,22 @@ CREATE TABLE apart (
     time_ms INTEGER NOT NULL,
     PRIMARY KEY (player_id, other_id, origin)
 ) STRICT;
+
+-- `record` is the room as JSON.
+CREATE TABLE rooms (
+    room_id TEXT PRIMARY KEY,
+    code TEXT NOT NULL,
+    opener_id TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    change INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    UNIQUE (opener_id, request_id)
+) STRICT;
+CREATE UNIQUE INDEX rooms_by_code ON rooms (code) WHERE state <> 'closed';
+CREATE INDEX open_rooms ON rooms (expires_ms) WHERE state = 'open';
+CREATE INDEX changed_rooms ON rooms (change);
 
 CREATE TABLE leases (
     pool_id TEXT PRIMARY KEY,

@@ -1,0 +1,128 @@
+"""Calls about tables that another replica plays are passed on to it, as they came.
+
+The owner checks the caller's own credentials, and its answer or refusal goes back as it is. A call
+that was passed on once is not passed on again: if the table has moved meanwhile, the caller is told
+to repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from functools import wraps
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+from google.protobuf.message import Message
+
+from fangcheng.table.v1 import table_pb2
+from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
+from fangcheng_kit import Kit, errors
+
+from .errors import PlayedElsewhere
+from .relays import OpenStream
+
+FORWARDED_KEY = "fangcheng-forwarded"
+_CREDENTIALS = frozenset({"authorization", "fangcheng-act-as", "fangcheng-act-as-bin"})
+
+Request = TypeVar("Request", bound=Message)
+Answer = TypeVar("Answer", bound=Message)
+Unary = Callable[[Any, Request, Any], Awaitable[Answer]]
+Stream = Callable[[Any, Request, Any], AsyncIterator[Answer]]
+
+
+class Peers:
+    """The other replicas, by their endpoints."""
+
+    def __init__(self, kit: Kit) -> None:
+        self._kit = kit
+        self._channels: dict[str, grpc.aio.Channel] = {}
+
+    def stub(self, kind: Callable[[Any], Any], endpoint: str) -> Any:
+        """A stub for a replica, with no credentials of its own; untyped, as stubs of aio are."""
+        channel = self._channels.get(endpoint)
+        if channel is None:
+            channel = self._channels[endpoint] = self._kit.connect(endpoint, own_token=False)
+        return kind(channel)
+
+    def many_seats(self, context: Any) -> OpenStream:
+        """Opens a stream of many seats at a replica, for the caller of this one."""
+        metadata = passed_on(context)
+
+        def open_stream(endpoint: str, requests: AsyncIterator[table_pb2.AttendManyRequest]) -> Any:
+            return self.stub(TableServiceStub, endpoint).AttendMany(requests, metadata=metadata)
+
+        return open_stream
+
+
+def passed_on(context: Any) -> list[tuple[str, str | bytes]]:
+    """The metadata of a call, as it is passed on."""
+    given = context.invocation_metadata() or ()
+    return [
+        *((key, value) for key, value in given if key in _CREDENTIALS),
+        (FORWARDED_KEY, "1"),
+    ]
+
+
+def was_passed_on(context: Any) -> bool:
+    """Whether another replica has passed this call on."""
+    return any(key == FORWARDED_KEY for key, _ in context.invocation_metadata() or ())
+
+
+async def relayed(answer: Awaitable[Any]) -> Any:
+    """An answer of another replica; its refusals are raised as our own."""
+    try:
+        return await answer
+    except grpc.aio.AioRpcError as error:
+        raise errors.passed_on(error) from error
+
+
+def forwarded(stub: Callable[[Any], Any]) -> Callable[[Unary[Any, Any]], Unary[Any, Any]]:
+    """Decorates a handler of a single answer, in a servicer that has `peers`."""
+
+    def decorate(handler: Unary[Any, Any]) -> Unary[Any, Any]:
+        @wraps(handler)
+        async def handle(self: Any, request: Any, context: Any) -> Any:
+            try:
+                return await handler(self, request, context)
+            except PlayedElsewhere as elsewhere:
+                if was_passed_on(context):
+                    raise
+                call = getattr(self.peers.stub(stub, elsewhere.endpoint), handler.__name__)
+                return await relayed(call(request, metadata=passed_on(context)))
+
+        return handle
+
+    return decorate
+
+
+def forwarded_stream(
+    stub: Callable[[Any], Any],
+) -> Callable[[Stream[Any, Any]], Stream[Any, Any]]:
+    """Decorates a handler that answers a request with a stream."""
+
+    def decorate(handler: Stream[Any, Any]) -> Stream[Any, Any]:
+        @wraps(handler)
+        async def handle(self: Any, request: Any, context: Any) -> AsyncIterator[Any]:
+            answers: Any = handler(self, request, context)
+            try:
+                async with aclosing(answers):
+                    async for answer in answers:
+                        yield answer
+                return
+            except PlayedElsewhere as error:
+                elsewhere = error
+                if was_passed_on(context):
+                    raise
+            call = getattr(self.peers.stub(stub, elsewhere.endpoint), handler.__name__)
+            stream = call(request, metadata=passed_on(context))
+            try:
+                while (answer := await relayed(stream.read())) is not grpc.aio.EOF:
+                    yield answer
+            finally:
+                stream.cancel()
+
+        return handle
+
+    return decorate

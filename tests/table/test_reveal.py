@@ -1,0 +1,174 @@
+"""An operator who has all tiles shown: what it sees, and what is noted of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+import pytest
+
+from fangcheng.table.v1 import (
+    events_pb2,
+    operators_pb2,
+    operators_pb2_grpc,
+    records_pb2,
+)
+from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_client import TableView
+from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_table.events import HandOpened
+from fangcheng_table.feed import Feed
+from fangcheng_table.views import RECORD, SPECTATORS
+
+from .tables import Drive, at_random, created
+from .world import PLAYERS, play_all, refused, request, until_attended
+
+
+def driven(rules_id: str, seed: int = 3) -> Drive:
+    drive = Drive.of(created(root=bytes([seed + 1]) * 32, hands=3, rules_id=rules_id))
+    drive.attend(0, 1, 2, 3)
+    drive.play(at_random(seed))
+    return drive
+
+
+def read(feed: Feed, viewer: int) -> dict[int, events_pb2.TableEvent]:
+    numbers = range(feed.oldest(viewer) + 1, feed.last(viewer) + 1)
+    return {number: feed.event(viewer, number) for number in numbers}
+
+
+@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+def test_whenever_it_begins_it_is_the_spectators_stream_with_open_tiles(rules):
+    drive = driven(rules.id)
+    opened = [r.sequence for r in drive.records if isinstance(r.event, HandOpened)]
+    for cut in range(1, len(drive.records), 23):
+        feed = Feed()
+        feed.publish(drive.records[:cut])
+        first = max((sequence for sequence in opened if sequence <= cut), default=0)
+        shown = feed.revealed()
+        # What is stored while the hand's beginning is read waits.
+        both = drive.records[cut : cut + 9]
+        for one in (feed, shown):
+            one.publish(both)
+        shown.catch_up(drive.records[first - 1 : cut] if first else [])
+        for one in (feed, shown):
+            one.publish(drive.records[cut + 9 :])
+        spectators, all_open = read(feed, SPECTATORS), read(shown, RECORD)
+        assert shown.last(RECORD) == feed.last(SPECTATORS)
+        common = spectators.keys() & all_open.keys()
+        assert common
+        for number in common:
+            kind = spectators[number].WhichOneof("kind")
+            assert all_open[number].WhichOneof("kind") == kind
+            if kind not in ("drawn", "dealt", "melded"):
+                assert all_open[number] == spectators[number]
+        for event in all_open.values():
+            assert event.drawn.tile or not event.HasField("drawn")
+            assert all(tile for hand in event.dealt.hands for tile in hand.tiles)
+        assert shown.open_view.standing_table() == feed.open_view.standing_table()
+        assert shown.finished
+
+
+# Over a real channel.
+
+
+def reveal(request_id: str = "case-81/1", reason: str = "do 1 and 3 play together?") -> wire.Reveal:
+    return wire.Reveal(request_id=request_id, reason=reason, case_id="case-81")
+
+
+async def opened(service: Any) -> str:
+    made = await service.stub("operator").CreateTable(request(hands=9))
+    table_id: str = made.table.table_id
+    return table_id
+
+
+async def asked(service: Any, table_id: str) -> list[Any]:
+    """Streams of all seats, at a table that has dealt; every seat has chosen its piao."""
+    calls = [await until_attended(service, table_id, name) for name in PLAYERS]
+    for name in PLAYERS:
+        async for message in service.player(name).Attend(wire.AttendRequest(table_id=table_id)):
+            if message.event.HasField("prompt"):
+                prompt = message.event.prompt
+                act = wire.ActRequest(
+                    table_id=table_id, decision_id=prompt.decision_id, action=prompt.actions[0]
+                )
+                await service.player(name).Act(act)
+                break
+    return calls
+
+
+def log(service: Any) -> Any:
+    stub = operators_pb2_grpc.TableOperationsServiceStub(service.channel("operator"))
+    return stub.ListOperatorActions(operators_pb2.ListOperatorActionsRequest())
+
+
+async def test_an_operator_sees_all_tiles_and_is_noted_with_the_reason(service):
+    table_id = await opened(service)
+    await asked(service, table_id)
+    watching = wire.WatchRequest(table_id=table_id, reveal=reveal())
+    view = TableView()
+    for _ in range(2):  # a stream that is resumed is noted once
+        call = service.stub("operator").Watch(watching)
+        view.apply((await call.read()).event)
+        call.cancel()
+    while not all(seat.concealed for seat in view.seats):
+        call = service.stub("operator").Watch(watching)
+        view.apply((await call.read()).event)
+        call.cancel()
+    assert all(tile for seat in view.seats for tile in seat.concealed)
+    assert sorted(len(seat.concealed) for seat in view.seats) == [13, 13, 13, 14]
+    (action,) = (await log(service)).actions
+    assert (action.verb, action.operator, action.reason, action.case_id) == (
+        "reveal",
+        "operator",
+        "do 1 and 3 play together?",
+        "case-81",
+    )
+
+
+async def test_those_who_are_looked_at_learn_it_from_the_record(service):
+    made = await service.stub("operator").CreateTable(request())
+    table_id = made.table.table_id
+    await asked(service, table_id)
+    call = service.stub("operator").Watch(wire.WatchRequest(table_id=table_id, reveal=reveal()))
+    seen = [(await call.read()).event]
+    players = await play_all(service, table_id)
+    while (message := await call.read()) is not grpc.aio.EOF:
+        seen.append(message.event)
+    assert seen[0].HasField("snapshot")
+    numbers = [event.number for event in seen]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    assert seen[-1].HasField("table_closed")
+    drawn = [event.drawn.tile for event in seen if event.HasField("drawn")]
+    assert drawn
+    assert all(drawn)
+    for player in players:
+        assert not any(event.HasField("operator_acted") for event in player.events)
+    got = await service.records("operator").GetHandRecord(
+        records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=1)
+    )
+    (acted,) = [e.operator_acted for e in got.record.events if e.HasField("operator_acted")]
+    assert (acted.verb, acted.reason) == ("reveal", "do 1 and 3 play together?")
+
+
+@pytest.mark.parametrize(
+    ("subject", "given", "refusal"),
+    [
+        ("player:ann", reveal(), ("PERMISSION_DENIED", "NOT_OPERATOR", "reveal")),
+        ("service:matchmaking", reveal(), ("PERMISSION_DENIED", "NOT_OPERATOR", "reveal")),
+        ("operator", reveal(reason=""), ("INVALID_ARGUMENT", "INVALID_REQUEST", "reveal.reason")),
+    ],
+)
+async def test_tiles_are_shown_to_operators_with_a_reason_alone(service, subject, given, refusal):
+    table_id = await opened(service)
+    call = service.stub(subject).Watch(wire.WatchRequest(table_id=table_id, reveal=given))
+    assert await refused(call.read()) == refusal
+    assert not (await log(service)).actions
+
+
+async def test_a_closed_table_has_nothing_to_reveal(service):
+    made = await service.stub("operator").CreateTable(request())
+    await play_all(service, made.table.table_id)
+    call = service.stub("operator").Watch(
+        wire.WatchRequest(table_id=made.table.table_id, reveal=reveal())
+    )
+    assert (await refused(call.read()))[1] == "TABLE_CLOSED"
