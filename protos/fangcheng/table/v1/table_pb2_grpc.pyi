@@ -41,15 +41,14 @@ class TableServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TableServiceAsyncStub: ...
     CreateTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]
-    """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
-    short time without them (five seconds unless the service is set otherwise); from then on a seat
-    that nobody attends is disconnected, and the table plays for it (托管). The same request id
-    answers with the same table.
+    """Creates a table. Its first hand begins as soon as all four seats have been attended, or a short
+    time after the first one was (five seconds unless the service is set otherwise); from then on a
+    seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
+    comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
     (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
-    CHIPS_WITH_STAKES),
-    ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+    CHIPS_WITH_STAKES), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
     (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
     """
     GetTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]
@@ -148,15 +147,14 @@ class TableServiceAsyncStub(TableServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTable: _aio.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]  # type: ignore[assignment]
-    """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
-    short time without them (five seconds unless the service is set otherwise); from then on a seat
-    that nobody attends is disconnected, and the table plays for it (托管). The same request id
-    answers with the same table.
+    """Creates a table. Its first hand begins as soon as all four seats have been attended, or a short
+    time after the first one was (five seconds unless the service is set otherwise); from then on a
+    seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
+    comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
     (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
-    CHIPS_WITH_STAKES),
-    ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+    CHIPS_WITH_STAKES), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
     (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
     """
     GetTable: _aio.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]  # type: ignore[assignment]
@@ -258,15 +256,14 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.CreateTableRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.CreateTableResponse, _abc.Awaitable[_table_pb2.CreateTableResponse]]:
-        """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
-        short time without them (five seconds unless the service is set otherwise); from then on a seat
-        that nobody attends is disconnected, and the table plays for it (托管). The same request id
-        answers with the same table.
+        """Creates a table. Its first hand begins as soon as all four seats have been attended, or a short
+        time after the first one was (five seconds unless the service is set otherwise); from then on a
+        seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
+        comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
         (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
-        CHIPS_WITH_STAKES),
-        ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+        CHIPS_WITH_STAKES), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
         (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
         """
 
