@@ -112,6 +112,7 @@ def meld_words() -> npt.NDArray[np.int64]:
     `UNKNOWN` if there is no such meld; its kong, and its concealed kong, as masks. All can be
     added up; four times none of them carries into the next.
     """
+    # Nothing compiled is called: each start would wait for the compiler to make it for Python.
     words = np.zeros((256, MELD_WORDS), np.int64)
     for byte in range(1, 256):
         how, kind = byte >> 6, (byte & 63) - 1
@@ -122,8 +123,9 @@ def meld_words() -> npt.NDArray[np.int64]:
             words[byte, 5] |= 1 << UNKNOWN
             continue
         suit = kind // 9
-        tiles = (0o111 if how == CHI else 3 if how == PONG else 4) << place_of(kind)
-        words[byte, suit // 2 * 2 : suit // 2 * 2 + 2] = every_other(tiles), every_other(tiles >> 3)
+        place = 3 * (kind % 9) + 32 * (suit & 1)
+        tiles = (0o111 if how == CHI else 3 if how == PONG else 4) << place
+        words[byte, suit // 2 * 2 : suit // 2 * 2 + 2] = tiles & EVEN, tiles >> 3 & EVEN
         words[byte, 4] = 1 << (3 * (kind - 2 * suit)) if is_chi else 0
         words[byte, 5] |= 0 if how == CHI else 1 << kind
         words[byte, 5] |= 0 if how == CONCEALED_KONG else 1 << OPEN
@@ -153,8 +155,8 @@ def read(laid_down: Words, hands: Words, i: int) -> RecordBits:
     at = HAND_WORDS * i
     first, second, third = hands[at], hands[at + 1], hands[at + 2]
     even = odd = even_2 = odd_2 = sequences = facts = kongs = concealed_kongs = 0
-    # All four places, empty ones too: how many melds there are, nobody can foresee.
-    for place in range(4):
+    # All four places or none: how many melds there are, nobody can foresee.
+    for place in range(4 if third & WORD_BITS else 0):
         row = MELD_WORDS * ((third >> (8 * place)) & 255)
         even += laid_down[row]
         odd += laid_down[row + 1]
