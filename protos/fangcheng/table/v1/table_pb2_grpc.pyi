@@ -34,7 +34,14 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TableServiceStub:
-    """Creates tables and plays them."""
+    """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -79,7 +86,8 @@ class TableServiceStub:
     AttendMany: _grpc.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+    a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
+    its last number); the stream goes on. As a whole it
     is closed as Attend is, if its reader is too slow.
     """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
@@ -111,7 +119,8 @@ class TableServiceStub:
     WatchTables: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-    of a hand shows in the time of a message. It does not end by itself.
+    of a hand shows in the time of a message. It does not end by itself. Of several replicas each tells
+    of the tables that it plays.
     """
     Say: _grpc.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]
     """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
@@ -143,7 +152,14 @@ class TableServiceStub:
 
 @_typing.type_check_only
 class TableServiceAsyncStub(TableServiceStub):
-    """Creates tables and plays them."""
+    """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTable: _aio.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]  # type: ignore[assignment]
@@ -185,7 +201,8 @@ class TableServiceAsyncStub(TableServiceStub):
     AttendMany: _aio.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]  # type: ignore[assignment]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+    a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
+    its last number); the stream goes on. As a whole it
     is closed as Attend is, if its reader is too slow.
     """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
@@ -217,7 +234,8 @@ class TableServiceAsyncStub(TableServiceStub):
     WatchTables: _aio.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]  # type: ignore[assignment]
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-    of a hand shows in the time of a message. It does not end by itself.
+    of a hand shows in the time of a message. It does not end by itself. Of several replicas each tells
+    of the tables that it plays.
     """
     Say: _aio.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]  # type: ignore[assignment]
     """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
@@ -248,7 +266,14 @@ class TableServiceAsyncStub(TableServiceStub):
     """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Creates tables and plays them."""
+    """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
+    """
 
     @_abc_1.abstractmethod
     def CreateTable(
@@ -318,7 +343,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_pb2.AttendManyResponse], _abc.AsyncIterator[_table_pb2.AttendManyResponse]]:
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-        a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+        a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
+        its last number); the stream goes on. As a whole it
         is closed as Attend is, if its reader is too slow.
         """
 
@@ -368,7 +394,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_pb2.WatchTablesResponse], _abc.AsyncIterator[_table_pb2.WatchTablesResponse]]:
         """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
         each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-        of a hand shows in the time of a message. It does not end by itself.
+        of a hand shows in the time of a message. It does not end by itself. Of several replicas each tells
+        of the tables that it plays.
         """
 
     @_abc_1.abstractmethod
