@@ -243,13 +243,13 @@ async def test_a_table_that_lost_its_owner_is_played_on_by_whoever_is_asked(tmp_
 async def test_the_tables_of_a_lost_replica_are_taken_over_without_being_asked_for(tmp_path):
     async with replicas(tmp_path) as (lost, other):
         tables = [await make(lost, f"r{n}") for n in range(6)]
-        # It stops without a word: nobody renews the lease, and it has not been given back.
+        # Its lease is over, though nobody has told it.
         journal = await open_postgres(lost.settings().database)
         try:
             (owner,) = [o for o in await journal.owners() if o.endpoint == lost.address]
             claims = await journal.held(owner.owner_id)
             assert {claim.table_id for claim in claims} == set(tables)
-            await journal.renew(owner.owner_id, 0)
+            await journal.leave(owner.owner_id)
             taken = other.value
             await until(lambda: taken("fangcheng_table_unowned") == 0 and owned(other) == 6)
             # The one that was only thought lost wakes up, and finds that it has lost them.
