@@ -29,6 +29,17 @@ sys.argv = ["warm", "--check"]
 runpy.run_module("fangcheng_evaluation.warm", run_name="__main__")
 """
 """A process that takes its processor for another one."""
+WITHOUT_COMPILER = """
+import runpy, sys
+import fangcheng_rules.kernels.speed  # before numba, for which it chooses the processor
+from numba.core import compiler
+def compile_extra(typing, target, function, **more):
+    raise AssertionError(f"the compiler runs for {function}")
+compiler.compile_extra = compile_extra
+sys.argv = ["warm", "--check"]
+runpy.run_module("fangcheng_evaluation.warm", run_name="__main__")
+"""
+"""A process in which nothing can be compiled, by whichever way."""
 _PR_CAPBSET_DROP = 24
 _CAP_DAC_OVERRIDE = 1
 
@@ -74,6 +85,11 @@ def test_nothing_is_compiled_from_a_folder_that_cannot_be_written(kept: Path) ->
     checked = run(*WARM, "--check", bound=True, FANGCHENG_CACHE_DIR=str(kept))
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert f"0 functions were compiled, the others read from {kept}" in checked.stdout
+
+
+def test_a_warm_start_runs_no_compiler(kept: Path) -> None:
+    checked = run(sys.executable, "-c", WITHOUT_COMPILER, FANGCHENG_CACHE_DIR=str(kept))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_nothing_is_compiled_on_another_processor_of_the_family(kept: Path) -> None:

@@ -466,7 +466,7 @@ async def test_leavers_and_matches_race_to_one_outcome(world: World) -> None:
 
 
 async def _stored_match(world: World, store: SqlStore) -> Match:
-    pool = parse_pools(POOLS)["silver"].pool
+    pool = parse_pools(POOLS).pools["silver"].pool
     seats = []
     for number in range(4):
         world.wallet.silver[f"p{number}"] = 10_000

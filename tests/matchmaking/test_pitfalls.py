@@ -17,6 +17,8 @@ KEPT_OUT = {
         "test_a_killed_process_leaves_no_hold_no_table_and_no_ticket_behind",
         "tests.matchmaking.test_replicas:"
         "test_a_pool_goes_on_when_its_replica_is_gone_in_the_middle_of_a_match",
+        "tests.matchmaking.test_process:"
+        "test_when_a_replica_is_killed_another_takes_its_pools_and_its_matches_over",
     ],
     "A ticket waited for ever (heroiclabs/nakama#796, #586).": [
         "tests.matchmaking.test_matching:"

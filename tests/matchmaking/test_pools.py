@@ -43,7 +43,7 @@ pools:
 
 
 def test_a_file_is_read_in_its_order() -> None:
-    pools = parse_pools(GOOD)
+    pools = parse_pools(GOOD).pools
     assert list(pools) == ["one", "two"]
     one = pools["one"].pool
     assert (one.name, one.least_client_version, one.fill_with_bots_after_ms) == (
@@ -63,7 +63,8 @@ def test_a_file_is_read_in_its_order() -> None:
 
 
 def test_the_pools_that_come_with_the_service() -> None:
-    pools = load_pools()
+    offers = load_pools()
+    pools = offers.pools
     assert list(pools) == [
         f"{rules.id}-{kind}" for kind in ("practice", "silver") for rules in BUILT_IN
     ]
@@ -74,7 +75,7 @@ def test_the_pools_that_come_with_the_service() -> None:
         assert {stake.currency for stake in practice.terms.stakes} == {"points"}
         assert {stake.currency for stake in silver.terms.stakes} == {"silver", "points"}
         assert silver.fill_with_bots_after_ms == 0, "bots do not play for silver unasked"
-    assert unplayable(pools.values(), LISTED) == []
+    assert unplayable(offers, LISTED) == []
 
 
 OLDER = rules_pb2.RuleSet(id="old", revision=2, options=[rules_pb2.OptionSpec(id="late")])
@@ -100,9 +101,9 @@ OLDER = rules_pb2.RuleSet(id="old", revision=2, options=[rules_pb2.OptionSpec(id
     ],
 )
 def test_what_no_evaluator_plays_is_told_with_its_pool(rules: str, complaint: str) -> None:
-    pools = parse_pools(f"pools: [{{id: one, name: first, rules: {{{rules}}}}}]")
+    offers = parse_pools(f"pools: [{{id: one, name: first, rules: {{{rules}}}}}]")
     listed = [*LISTED, rules_pb2.RuleSet(id="old", revision=3), OLDER]
-    assert unplayable(pools.values(), listed) == [f"pool one: {complaint}"]
+    assert unplayable(offers, listed) == [f"pool one: {complaint}"]
 
 
 def test_options_within_their_bounds_and_older_revisions_are_played() -> None:
@@ -112,7 +113,7 @@ pools:
   - {id: b, name: b, rules: {id: jintan, revision: 1, options: {several_winners: false}}}
   - {id: c, name: c, rules: {id: old, revision: 2}}
 """
-    assert unplayable(parse_pools(text).values(), [*LISTED, OLDER]) == []
+    assert unplayable(parse_pools(text), [*LISTED, OLDER]) == []
 
 
 async def test_pools_that_nobody_plays_end_the_start(stopped_world: World) -> None:
@@ -216,10 +217,11 @@ pools:
     least_client_version: 3
     newer: {revision: 2, percent: 12.5, labels: {channel: beta}, changes: {hands: 4}}
 """
-    offer = parse_pools(text)["one"]
+    offers = parse_pools(text)
+    offer = offers.pools["one"]
     assert offer.newer == replace(offer.pool, revision=2, terms=replace(offer.pool.terms, hands=4))
     assert (offer.percent, offer.labels) == (12.5, {"channel": "beta"})
-    assert unplayable([offer], LISTED) == []
+    assert unplayable(offers, LISTED) == []
 
 
 @pytest.mark.parametrize("text", ["", "pools: []", "[]", "pools: [1]", "a: ["])

@@ -16,17 +16,21 @@ from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
 from fangcheng_client import connect
 from fangcheng_kit.principal import mint_token
+from fangcheng_matchmaking.migrations import QUEUES
 from tests.matchmaking.world import KEY, Halt, Player, World, eventually
+from tests.postgres import database_of
 
 pytestmark = pytest.mark.system
 
 
 @asynccontextmanager
-async def process(world: World) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def process(
+    world: World, name: str = "port", **more: object
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     """The service as a process; it is killed at the end. With it comes its address."""
-    port_file = world.folder / "port.json"
+    port_file = world.folder / f"{name}.json"
     port_file.unlink(missing_ok=True)
-    settings = world.settings(port_file=port_file)
+    settings = world.settings(port_file=port_file, **more)
     names = ("dev_key", "database", "pools", "table", "wallet", "evaluation", "port_file")
     own = {f"FANGCHENG_MATCHMAKING_{name.upper()}": str(getattr(settings, name)) for name in names}
     running = await asyncio.create_subprocess_exec(
@@ -102,3 +106,40 @@ async def test_a_drained_process_ends_its_streams_and_keeps_its_tickets(
         player = Player("p0", matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
         player.ticket.ticket_id = ticket.ticket_id
         assert (await player.now()).position == 1
+
+
+async def test_when_a_replica_is_killed_another_takes_its_pools_and_its_matches_over(
+    stopped_world: World,
+) -> None:
+    world = stopped_world
+    database = await database_of(world.folder, QUEUES)
+    halt = Halt(done=True)
+    world.tables.faults["CreateTable"].append(halt)
+    tickets: dict[str, str] = {}
+    async with (
+        process(world, "first", database=database) as (first, _),
+        process(world, "second", database=database) as (_, address),
+    ):
+        for number in range(5):
+            player_id = f"p{number}"
+            world.wallet.silver[player_id] = 10_000
+            async with connect(address, token=mint_token(KEY, f"player:{player_id}")) as channel:
+                player = Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+                tickets[player_id] = (await player.join("silver")).ticket_id
+        await halt.reached.wait()
+        first.send_signal(signal.SIGKILL)
+        await first.wait()
+        halt.go_on.set()
+        fifth = tickets.pop("p4")
+        last = await seated(address, tickets)
+        assert [ticket.state for ticket in last] == [pb.TICKET_STATE_ASSIGNED] * 4
+        for number in range(5, 8):
+            player_id = f"p{number}"
+            world.wallet.silver[player_id] = 10_000
+            async with connect(address, token=mint_token(KEY, f"player:{player_id}")) as channel:
+                player = Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+                await player.join("silver")
+        (ticket,) = await seated(address, {"p4": fifth})
+        assert ticket.state == pb.TICKET_STATE_ASSIGNED
+    assert len(world.tables.tables) == 2
+    world.check()

@@ -19,7 +19,12 @@ import grpc.aio
 
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
-from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc, operations_pb2_grpc
+from fangcheng.matchmaking.v1 import (
+    matchmaking_pb2_grpc,
+    operations_pb2_grpc,
+    rooms_pb2,
+    rooms_pb2_grpc,
+)
 from fangcheng.table.v1 import (
     events_pb2,
     records_pb2,
@@ -36,7 +41,7 @@ from fangcheng.wallet.v1 import (
 )
 from fangcheng_client import connect
 from fangcheng_evaluation.convert import rule_set_to_wire
-from fangcheng_kit import Kit, Running, Servicer, Settings, serving
+from fangcheng_kit import Kit, Running, Servicer, Settings, principal, serving
 from fangcheng_kit.errors import (
     Aborted,
     AlreadyExists,
@@ -242,6 +247,8 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
         self.requests: dict[str, table_pb2.CreateTableRequest] = {}
         """By table id."""
         self.tables: dict[str, state_pb2.Table] = {}
+        self.left: list[tuple[str, str]] = []
+        """Tables, and players who leave them after the hand."""
         self._created: dict[str, tuple[bytes, str]] = {}
 
     @property
@@ -287,6 +294,13 @@ class FakeTables(_Faulty, table_pb2_grpc.TableServiceServicer):
     ) -> table_pb2.CreateTableResponse:
         return await self.handle("CreateTable", lambda: self.create(request))
 
+    async def LeaveTable(
+        self, request: table_pb2.LeaveTableRequest, context: Any
+    ) -> table_pb2.LeaveTableResponse:
+        assert request.mode == table_pb2.LEAVE_MODE_AFTER_HAND
+        self.left.append((request.table_id, principal.current().id))
+        return table_pb2.LeaveTableResponse(table=self.tables[request.table_id])
+
     async def GetTable(
         self, request: table_pb2.GetTableRequest, context: Any
     ) -> table_pb2.GetTableResponse:
@@ -326,7 +340,13 @@ class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
         """Those from which a stream was asked for."""
 
     def finish(
-        self, table: state_pb2.Table, number: int, nets: Sequence[int], *, dissolved: bool = False
+        self,
+        table: state_pb2.Table,
+        number: int,
+        nets: Sequence[int],
+        *,
+        dissolved: bool = False,
+        ended: float | None = None,
     ) -> None:
         entry = records_pb2.FinishedHandEntry(
             table_id=table.table_id,
@@ -335,6 +355,7 @@ class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
             player_ids=[seat.player_id for seat in table.seats],
             ending="dissolved" if dissolved else "win",
         )
+        entry.ended.FromMilliseconds(int(1_000 * (time.time() if ended is None else ended)))
         ended = events_pb2.TableEvent(hand_ended=events_pb2.HandEnded(net=nets))
         self.hands.append(
             records_pb2.FinishedHand(
@@ -550,6 +571,18 @@ class World:
         self.wallet.silver.setdefault(player_id, 10_000)
         return Player(player_id, await self.stub(f"player:{player_id}", *scopes))
 
+    async def guest(self, player_id: str) -> Guest:
+        self.wallet.silver.setdefault(player_id, 10_000)
+        assert self.running is not None
+        channel = await self._channels.enter_async_context(
+            connect(self.running.address, token=mint_token(KEY, f"player:{player_id}"))
+        )
+        return Guest(
+            player_id,
+            rooms_pb2_grpc.RoomServiceStub(channel),
+            matchmaking_pb2_grpc.MatchmakingServiceStub(channel),
+        )
+
     async def players(self, count: int) -> list[Player]:
         return [await self.player(f"p{number}") for number in range(count)]
 
@@ -610,6 +643,69 @@ class Player:
 
     async def status(self) -> pb.GetPlayerStatusResponse:
         return await self.stub.GetPlayerStatus(pb.GetPlayerStatusRequest())
+
+
+class Guest:
+    """A client of a player in a private room."""
+
+    def __init__(
+        self,
+        player_id: str,
+        stub: rooms_pb2_grpc.RoomServiceAsyncStub,
+        queues: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub,
+    ) -> None:
+        self.player_id = player_id
+        self.stub = stub
+        self.room = rooms_pb2.Room()
+        self._queues = queues
+
+    async def open(self, template_id: str, request_id: str = "r", **more: Any) -> rooms_pb2.Room:
+        request = rooms_pb2.OpenRoomRequest(request_id=request_id, template_id=template_id, **more)
+        self.room = (await self.stub.OpenRoom(request)).room
+        return self.room
+
+    async def enter(self, code: str) -> rooms_pb2.Room:
+        self.room = (await self.stub.EnterRoom(rooms_pb2.EnterRoomRequest(code=code))).room
+        return self.room
+
+    async def leave(self) -> None:
+        await self.stub.LeaveRoom(rooms_pb2.LeaveRoomRequest(room_id=self.room.room_id))
+
+    async def sit(self, seat: int) -> rooms_pb2.Room:
+        request = rooms_pb2.ChooseSeatRequest(room_id=self.room.room_id, seat=seat)
+        return (await self.stub.ChooseSeat(request)).room
+
+    async def ready(self) -> rooms_pb2.Room:
+        request = rooms_pb2.SetReadyRequest(room_id=self.room.room_id, ready=True)
+        return (await self.stub.SetReady(request)).room
+
+    async def start(self) -> rooms_pb2.Room:
+        request = rooms_pb2.StartRoomRequest(room_id=self.room.room_id)
+        return (await self.stub.StartRoom(request)).room
+
+    async def turn_out(self, player_id: str) -> rooms_pb2.Room:
+        request = rooms_pb2.TurnOutRequest(room_id=self.room.room_id, player_id=player_id)
+        return (await self.stub.TurnOut(request)).room
+
+    async def watch_until(self, condition: Callable[[rooms_pb2.Room], bool]) -> rooms_pb2.Room:
+        """The first state of the room, from now on, of which something is true."""
+        request = rooms_pb2.WatchRoomRequest(room_id=self.room.room_id)
+        async with asyncio.timeout(20):
+            call = self.stub.WatchRoom(request)
+            async for answer in call:
+                if condition(answer.room):
+                    call.cancel()
+                    return answer.room
+        raise AssertionError("the stream has ended before")
+
+    async def watch_to(self, state: rooms_pb2.RoomState.ValueType) -> rooms_pb2.Room:
+        return await self.watch_until(lambda room: room.state == state)
+
+    async def now(self) -> rooms_pb2.Room:
+        return await self.watch_until(lambda room: True)
+
+    async def status(self) -> pb.GetPlayerStatusResponse:
+        return await self._queues.GetPlayerStatus(pb.GetPlayerStatusRequest())
 
 
 def _opens(servicers: Sequence[Servicer]) -> Any:

@@ -15,6 +15,7 @@ from fangcheng_suite.errors import VerificationFailed
 from fangcheng_suite.playing_again import play_again
 from fangcheng_suite.verify import verify, verify_payments
 from fangcheng_table.events import Fee
+from fangcheng_table.operating import Order, void_hand
 from fangcheng_table.records import record_of
 from tests.table.hands import played_record
 from tests.table.tables import SILVER, Drive, at_random, away, created
@@ -47,6 +48,19 @@ def test_a_hand_that_a_seat_has_left_follows(moment: str) -> None:
     record = record_of(drive.records, 1)
     assert ended(record).hand.escape.seat == 2
     verify(record, record.table_commitment)
+
+
+@pytest.mark.parametrize("moment", ["before_deal", "playing"])
+def test_a_hand_that_an_operator_has_dissolved_follows(moment: str) -> None:
+    drive = Drive.of(created(root=b"v" * 32, stakes=[SILVER]))
+    drive.attend(0, 1, 2, 3)
+    if moment == "playing":
+        drive.play(at_random(1), until=lambda it: len(it.records) > 90)
+    void_hand(drive.table, Order("case-81/1", "operator", "a fault", "case-81"), 1)
+    drive.settle()
+    record = record_of(drive.records, 1)
+    assert ended(record).hand.dissolved.reason == "a fault"
+    assert verify(record, record.table_commitment).payments is None
 
 
 def test_a_hand_in_which_the_table_played_for_a_seat_follows() -> None:

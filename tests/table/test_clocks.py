@@ -167,15 +167,6 @@ def test_time_without_the_service_counts_against_nobody():
     assert again.table.ms_left(seat, decision, again.now_ms) == (15_000, 15_000)
 
 
-def test_time_that_is_forgiven_is_given_back_to_every_clock():
-    drive = playing(LONG)
-    seat, decision = turn(drive)
-    drive.pass_time(100_000)
-    drive.now_ms += 5_000  # the process was paused
-    drive.table.forgive(5_000)
-    assert drive.table.ms_left(seat, decision, drive.now_ms) == (500_000, 0)
-
-
 def test_while_all_seats_are_lost_together_no_clock_runs():
     drive = playing(replace(LONG, away_grace_ms=180_000))
     seat, decision = turn(drive)

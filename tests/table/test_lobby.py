@@ -112,6 +112,38 @@ def test_many_tables_come_in_many_messages(monkeypatch):
     assert [len(change.tables) for change in changes] == [3, 3, 2]
 
 
+def summaries(*table_ids: str) -> wire.TableChanges:
+    return wire.TableChanges(tables=[wire.TableSummary(table_id=one) for one in table_ids])
+
+
+def test_a_table_that_moves_to_another_replica_is_not_lost_on_the_way():
+    table = Shown(Drive.of(created()))
+    tables: list[Any] = [table]
+    watcher = Lobby(lambda: tables, "", {})
+    looked(watcher)
+    # The new owner tells of it before the old one lets it go ...
+    watcher.hear("b:1", summaries("t1"))
+    assert [one.table_id for one in looked(watcher)[0]] == ["t1"]
+    tables.clear()
+    assert looked(watcher) == ([], [])
+    # ... or after it; and back.
+    tables.append(table)
+    watcher.hear("b:1", wire.TableChanges(gone=["t1"]))
+    told, gone = looked(watcher)
+    assert [one.table_id for one in told] == ["t1"]
+    assert gone == []
+
+
+def test_the_tables_of_a_replica_that_is_lost_are_gone():
+    watcher = Lobby(list, "", {})
+    watcher.hear("b:1", summaries("t1", "t2"))
+    watcher.hear("c:1", summaries("t3"))
+    watcher.hear("c:1", summaries("t2"))
+    assert len(looked(watcher)[0]) == 4
+    watcher.lose("b:1")
+    assert looked(watcher) == ([], ["t1"])
+
+
 async def test_a_lobby_follows_a_table_from_its_creation_to_its_end(tmp_path):
     async with world(tmp_path, summary_seconds=0.02, heartbeat_seconds=0.2) as service:
         seen: list[wire.TableSummary] = []

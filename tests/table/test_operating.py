@@ -241,6 +241,26 @@ def test_the_holds_of_who_left_are_given_back_before_the_table_is_done():
     assert again.returns() == {}
 
 
+def test_a_table_that_closes_gives_back_first_what_is_owed_to_who_left():
+    drive = shandong(holds=True)
+    drive.table.leave(1, now=False)
+    drive.play(passing, until=lambda d: d.table.state.in_play is None)
+    drive.pays = False
+    drive.table.leave(2, now=True)
+    drive.settle()
+    owed = dict(drive.table.returns())
+    assert owed
+    operating.close_table(drive.table, ORDER, after_hand=False)
+    assert TableClosed("closed") in drive.settle()
+    assert drive.table.holds() == ()
+    for vacancy in owed:
+        drive.table.returned(vacancy)
+    drive.settle()
+    assert drive.table.holds() == (("h-ann",), (), (), ("h-dan",))
+    drive.table.released()
+    assert drive.settle() == [HoldsReleased()]
+
+
 # Once for each request id.
 
 

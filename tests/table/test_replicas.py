@@ -127,6 +127,25 @@ async def test_a_gateway_has_seats_of_all_replicas_on_one_stream(tmp_path):
             assert gateway.events[place][-1].table_closed.reason == "hands_played"
 
 
+async def test_a_lobby_at_any_replica_is_told_of_the_tables_of_all(tmp_path):
+    async with replicas(tmp_path, summary_seconds=0.05) as (one, other):
+        tables = [await make(one, "r1"), await make(other, "r2")]
+        seen: dict[str, str] = {}
+        gone: list[str] = []
+
+        async def watching() -> None:
+            async for message in one.player("eve").WatchTables(wire.WatchTablesRequest()):
+                seen.update((s.table_id, s.closed_reason) for s in message.changes.tables)
+                gone.extend(message.changes.gone)
+
+        task = asyncio.create_task(watching())
+        await until(lambda: sorted(seen) == sorted(tables))
+        await play_all(other, tables[1])
+        await until(lambda: gone == [tables[1]])
+        assert seen[tables[1]] == "hands_played"
+        task.cancel()
+
+
 async def test_a_gateway_is_told_of_the_seats_of_a_replica_that_is_gone(tmp_path):
     async with replicas(tmp_path) as (one, other):
         table_id = await make(other)

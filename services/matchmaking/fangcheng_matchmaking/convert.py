@@ -8,13 +8,14 @@ from hashlib import sha256
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from fangcheng.matchmaking.v1 import matchmaking_pb2, operations_pb2
+from fangcheng.matchmaking.v1 import matchmaking_pb2, operations_pb2, rooms_pb2
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import records_pb2, state_pb2, table_pb2
 from fangcheng.wallet.v1 import settlement_pb2
 
 from .board import View
-from .core import Away, Match, Mode, OptionValue, Pool, Terms, TicketState
+from .core import Away, Fee, Match, Mode, OptionValue, Pool, Terms, TicketState
+from .rooms import Room, RoomState, Template
 from .store import Apart, Pause, RatedHand
 
 AWAY_POLICIES: dict[Away, state_pb2.AwayPolicy.ValueType] = {
@@ -34,6 +35,12 @@ _STATES = {
 _SEATED = frozenset({TicketState.ASSIGNED, TicketState.ENDED})
 
 
+_ROOM_STATES = {
+    RoomState.OPEN: rooms_pb2.ROOM_STATE_OPEN,
+    RoomState.STARTING: rooms_pb2.ROOM_STATE_STARTING,
+    RoomState.PLAYING: rooms_pb2.ROOM_STATE_PLAYING,
+    RoomState.CLOSED: rooms_pb2.ROOM_STATE_CLOSED,
+}
 _MODES = {
     Mode.CASUAL: matchmaking_pb2.POOL_MODE_CASUAL,
     Mode.RANKED: matchmaking_pb2.POOL_MODE_RANKED,
@@ -78,21 +85,8 @@ def pool(pool: Pool, waiting: int, pause: Pause | None) -> matchmaking_pb2.Pool:
         revision=pool.revision,
         mode=_MODES[pool.mode],
         rules=rules(pool.terms),
-        stakes=[
-            matchmaking_pb2.PoolStake(
-                currency=stake.currency,
-                book=stake.book,
-                per_unit=stake.per_unit,
-                buy_in=stake.buy_in,
-                entry_minimum=stake.entry_minimum,
-                minimum=stake.minimum,
-            )
-            for stake in pool.terms.stakes
-        ],
-        fees=[
-            matchmaking_pb2.PoolFee(currency=fee.currency, book=fee.book, amount=fee.amount)
-            for fee in pool.terms.fees
-        ],
+        stakes=_stakes(pool.terms),
+        fees=[_fee(fee) for fee in pool.terms.fees],
         hold_only=pool.terms.hold_only,
         hands=pool.terms.hands,
         rounds=pool.terms.rounds,
@@ -112,6 +106,57 @@ def pool(pool: Pool, waiting: int, pause: Pause | None) -> matchmaking_pb2.Pool:
         if pool.rating.spread.widest is not None:
             message.rating.widest = pool.rating.spread.widest
     return message
+
+
+def room_template(template: Template) -> rooms_pb2.RoomTemplate:
+    """A kind of room."""
+    terms = template.terms
+    return rooms_pb2.RoomTemplate(
+        template_id=template.template_id,
+        name=template.name,
+        rules=rules(terms),
+        stakes=_stakes(terms),
+        fees=[_fee(fee) for fee in terms.fees if not fee.by_owner],
+        owner_fees=[_fee(fee) for fee in terms.fees if fee.by_owner],
+        hold_only=terms.hold_only,
+        hands=terms.hands,
+        rounds=terms.rounds,
+        starting_chips=terms.starting_chips,
+        choices=[
+            rooms_pb2.RoomChoice(option=name, values=[_option(value) for value in values])
+            for name, values in template.choices.items()
+        ],
+    )
+
+
+def room(room: Room) -> rooms_pb2.Room:
+    """A room as those who are in it see it."""
+    return rooms_pb2.Room(
+        room_id=room.room_id,
+        code=room.code,
+        template_id=room.template_id,
+        rules=rules(room.terms),
+        state=_ROOM_STATES[room.state],
+        owner_id=room.owner_id,
+        guests=[
+            rooms_pb2.RoomGuest(
+                player_id=one.player_id, profile=one.profile, seat=one.seat, ready=one.ready
+            )
+            for one in room.guests
+        ],
+        expires=_timestamp(room.expires_ms),
+        table_id=room.table_id or "",
+        endpoint=room.endpoint or "",
+        labels=dict(room.labels),
+    )
+
+
+def option_value(value: rules_pb2.OptionValue) -> OptionValue:
+    """An option as somebody has chosen it; text where nothing is set."""
+    kind = value.WhichOneof("value")
+    if kind == "boolean":
+        return value.boolean
+    return value.integer if kind == "integer" else value.text
 
 
 def barred(pair: Apart) -> operations_pb2.BarredPair:
@@ -136,6 +181,8 @@ def rated_hand(hand: records_pb2.FinishedHand) -> RatedHand:
         rule_set=hand.entry.rule_set,
         player_ids=tuple(hand.entry.player_ids),
         nets=() if dissolved else tuple(ended[-1].net),
+        ended_ms=hand.entry.ended.ToMilliseconds(),
+        labels=dict(hand.entry.labels),
     )
 
 
@@ -200,7 +247,9 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
             for stake in match.terms.stakes
         ],
         fees=[
-            state_pb2.TableFee(currency=fee.currency, book=fee.book, amount=fee.amount)
+            state_pb2.TableFee(
+                currency=fee.currency, book=fee.book, amount=fee.amount, seat=fee.seat
+            )
             for fee in match.terms.fees
         ],
         hold_only=match.terms.hold_only,
@@ -216,6 +265,24 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
         elif value is not None:
             setattr(request.timing, clock.name, value)
     return request
+
+
+def _stakes(terms: Terms) -> list[matchmaking_pb2.PoolStake]:
+    return [
+        matchmaking_pb2.PoolStake(
+            currency=stake.currency,
+            book=stake.book,
+            per_unit=stake.per_unit,
+            buy_in=stake.buy_in,
+            entry_minimum=stake.entry_minimum,
+            minimum=stake.minimum,
+        )
+        for stake in terms.stakes
+    ]
+
+
+def _fee(fee: Fee) -> matchmaking_pb2.PoolFee:
+    return matchmaking_pb2.PoolFee(currency=fee.currency, book=fee.book, amount=fee.amount)
 
 
 def _timestamp(time_ms: int) -> Timestamp:

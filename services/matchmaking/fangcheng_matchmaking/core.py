@@ -99,6 +99,8 @@ class NewTicket:
     members: tuple[Member, ...]
     """Sit together or not at all; the first is the one who queued."""
     pool_id: str
+    """Empty: it is a ticket of a room."""
+    room_id: str = ""
     revision: int = 1
     """Of the pool, under which they queued."""
     client_version: int = 0
@@ -189,11 +191,16 @@ class Stake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fee:
-    """Paid to the house by each player with the first hand of a table."""
+    """Paid to the house with the first hand of a table."""
 
     currency: str
     book: str = ""
     amount: int
+    """Of each who pays."""
+    by_owner: bool = False
+    """The owner of a room pays, and nobody else."""
+    seat: int | None = None
+    """Who pays at the table; None: each player."""
 
 
 Away = Literal["escape", "trustee_to_end"]

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
-from .core import Mode, NewTicket, Offer, Pool, Ticket, TicketState
+from .admission import Admission
+from .core import Mode, NewTicket, Offer, Pool, Rating, Terms, Ticket, TicketState
 from .partners import Refused, Tables, Wallet
 from .store import Joined, LiveTicket, Pause, Store
 
@@ -60,6 +61,15 @@ class AlreadyQueued(CannotJoin):
         self.ticket = ticket
 
 
+class AlreadyInRoom(CannotJoin):
+    """A player is in a private room."""
+
+    def __init__(self, player_id: str, room_id: str) -> None:
+        super().__init__(room_id)
+        self.player_id = player_id
+        self.room_id = room_id
+
+
 class AlreadySeated(CannotJoin):
     """A player sits at a table that has not closed."""
 
@@ -86,12 +96,14 @@ class Joining:
         store: Store,
         wallet: Wallet,
         tables: Tables,
+        admission: Admission,
         end_table: Callable[[str], Awaitable[bool]],
     ) -> None:
         """`end_table` frees the players of a table that has closed, and tells whether it had."""
         self._store = store
         self._wallet = wallet
         self._tables = tables
+        self._admission = admission
         self._end_table = end_table
 
     async def check(
@@ -99,7 +111,7 @@ class Joining:
     ) -> NewTicket:
         """The ticket with its pool's revision and its rating filled in.
 
-        Raises CannotJoin; AioRpcError and Unanswered where wallet or table do not answer.
+        Raises CannotJoin, NotAdmitted; AioRpcError and Unanswered where a service does not answer.
         """
         offer = offers.get(new.pool_id)
         if offer is None:
@@ -117,7 +129,7 @@ class Joining:
             raise PartyTooLarge(pool.most_party)
         if pool.mode is Mode.ANTI_CHEAT and not new.traits:
             raise OriginMissing(pool.pool_id)
-        ratings = await asyncio.gather(*(self._check(one, pool) for one in new.player_ids))
+        ratings = await asyncio.gather(*(self._check(one, pool, new) for one in new.player_ids))
         return replace(new, revision=pool.revision, rating=sum(ratings) / len(ratings))
 
     async def join(self, new: NewTicket) -> Joined:
@@ -128,25 +140,40 @@ class Joining:
             # Another request of the same player was quicker.
             if other.ticket.state is TicketState.ASSIGNED:
                 raise AlreadySeated(other.player_id, other.ticket.table_id or "") from None
+            if other.ticket.room_id:
+                raise AlreadyInRoom(other.player_id, other.ticket.room_id) from None
             raise AlreadyQueued(other.player_id, other.ticket) from None
 
-    async def _check(self, player_id: str, pool: Pool) -> float:
+    async def _check(self, player_id: str, pool: Pool, new: NewTicket) -> float:
         """Checks one player; his rating."""
         await self._check_free(player_id)
-        rating = 0.0
-        if pool.terms.stakes or pool.rating is not None:
-            try:
-                rating = await self._wallet.check(player_id, pool.terms, pool.rating)
-            except Refused as refused:
-                raise Poor(player_id, refused) from refused
+        if not new.is_bot:
+            await self._admission.check(player_id, "queue", pool_id=pool.pool_id, labels=new.labels)
+        rating = await self._check_balance(player_id, pool.terms, pool.rating)
         if pool.rating is not None and pool.rating.by_skill:
             rating = (await self._store.skill(player_id, pool.terms.rule_set)).mu
         return rating
+
+    async def check_guest(self, player_id: str, terms: Terms, labels: Mapping[str, str]) -> None:
+        """Checks a player who enters a room; raises as `check` does."""
+        await self._check_free(player_id)
+        await self._admission.check(player_id, "room", labels=labels)
+        await self._check_balance(player_id, terms, None)
+
+    async def _check_balance(self, player_id: str, terms: Terms, rating: Rating | None) -> float:
+        if not terms.stakes and rating is None:
+            return 0.0  # no wallet is asked where nothing is at stake
+        try:
+            return await self._wallet.check(player_id, terms, rating)
+        except Refused as refused:
+            raise Poor(player_id, refused) from refused
 
     async def _check_free(self, player_id: str) -> None:
         live = await self._store.live_ticket(player_id)
         if live is not None:
             if live.state is not TicketState.ASSIGNED:
+                if live.room_id:
+                    raise AlreadyInRoom(player_id, live.room_id)
                 raise AlreadyQueued(player_id, live)
             if not await self._end_table(live.table_id or ""):
                 raise AlreadySeated(player_id, live.table_id or "")

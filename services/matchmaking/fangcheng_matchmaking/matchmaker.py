@@ -20,14 +20,16 @@ from typing import Any, TypeVar
 
 import grpc.aio
 
+from .admission import Admission, NotAdmitted
 from .board import Board, View
 from .core import Match, NewTicket, Offer, Problem, Ticket, TicketState, form_match
 from .joining import Joining
+from .lobby import Lobby
 from .matches import Backoff, Matches, end_table
 from .matching import Queue
 from .metrics import Metrics
 from .partners import Seat, Tables, Unanswered, Wallet
-from .store import Apart, Joined, NotWaiting, Pause, Store, StoreUnavailable
+from .store import Apart, Joined, NotWaiting, Pause, RatedHand, Store, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -39,8 +41,10 @@ LEASE_MS = 2_000
 RENEW_SECONDS = 0.5
 """With the lease: a pool whose replica was killed is matched by another within three seconds."""
 FORGET_SECONDS = 3_600.0
-SKILLS = ""
-"""The lease, of no pool, for making skills of finished hands."""
+ADMISSION_MS = 60_000
+"""A hand that has ended longer ago asks nobody: its players have been asked, or are gone."""
+NO_POOL = ""
+"""The lease of what belongs to no pool: rooms, and skills made of finished hands."""
 DAY_MS = 86_400_000
 
 
@@ -67,6 +71,7 @@ class Matchmaker:
         store: Store,
         wallet: Wallet,
         tables: Tables,
+        admission: Admission,
         metrics: Metrics,
         *,
         log: Any,
@@ -74,6 +79,7 @@ class Matchmaker:
         table_check_seconds: float,
         longest_backoff_seconds: float,
         keep_days: float,
+        room_minutes: float,
     ) -> None:
         self.offers = offers
         self.board = Board(offers)
@@ -93,7 +99,8 @@ class Matchmaker:
         """The pools that this replica matches."""
         self._lease_ends = 0.0
         self._head = 0
-        self._joining = Joining(store, wallet, tables, self._end)
+        self._admission = admission
+        self._joining = Joining(store, wallet, tables, admission, self._end)
         self._matches = Matches(
             store,
             self.board,
@@ -107,6 +114,17 @@ class Matchmaker:
             table_given=self._resume,
             log=log,
         )
+        self.lobby = Lobby(
+            store,
+            self._joining,
+            chance=chance,
+            clock_ms=wall_clock_ms,
+            lifetime_ms=int(room_minutes * 60_000),
+            drive=self._drive,
+            show=lambda tickets: self.board.put(*tickets),
+            leave=self.leave,
+        )
+        self._group = asyncio.TaskGroup()
         self._backoffs: dict[str, Backoff] = {}
         self._backing_off_until: dict[str, float] = {}
         self._driven: set[str] = set()
@@ -123,14 +141,14 @@ class Matchmaker:
     async def run(self) -> None:
         """Forms matches and follows them and their tables, until cancelled."""
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._keep_leases(group))
+            async with self._group as group:
+                group.create_task(self._keep_leases())
                 group.create_task(self._follow())
-                group.create_task(self._form_matches(group))
+                group.create_task(self._form_matches())
                 group.create_task(self._check_tables())
                 group.create_task(self._tell_positions())
                 group.create_task(self._forget())
-                group.create_task(self._rate_hands())
+                group.create_task(self._follow_hands())
         finally:
             with suppress(StoreUnavailable):  # then the leases end by themselves
                 await asyncio.shield(self._store.give_up_leases(self._owner))
@@ -247,7 +265,7 @@ class Matchmaker:
         task.add_done_callback(self._begun.discard)
         return await asyncio.shield(task)
 
-    async def _keep_leases(self, group: asyncio.TaskGroup) -> None:
+    async def _keep_leases(self) -> None:
         """Renews the leases, and takes up the matches of replicas that are gone."""
         placed: frozenset[str] = frozenset()
         while True:
@@ -256,16 +274,18 @@ class Matchmaker:
                 if placed != self._mine:
                     await self._place_tickets({})
                     placed = self._mine
+                if NO_POOL in self._mine:
+                    await self.lobby.close_expired()
                 for match in await self._store.unfinished_matches():
                     if match.pool_id in self._mine:
-                        self._drive(match, group)
+                        self._drive(match)
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot renew leases")
             await asyncio.sleep(RENEW_SECONDS)
 
     async def _lease(self) -> None:
         began = time.monotonic()
-        pools = {SKILLS, *self.offers, *(ticket.pool_id for ticket in self.board.waiting())}
+        pools = {NO_POOL, *self.offers, *(ticket.pool_id for ticket in self.board.waiting())}
         pools.update(match.pool_id for match in await self._store.unfinished_matches())
         mine = await self._store.lease(self._owner, pools, LEASE_MS)
         self.pauses = await self._store.pauses()
@@ -285,11 +305,12 @@ class Matchmaker:
                 continue
             self._head = changes.head
             self.board.put(*changes.tickets)
+            self.lobby.note(changes.rooms)
 
     async def _place_tickets(self, before: Mapping[str, Offer]) -> None:
         """Deals with tickets that wait for a pool, or a revision of one, that is gone."""
         for ticket in self.board.waiting():
-            if ticket.pool_id not in self._mine:
+            if ticket.room_id or ticket.pool_id not in self._mine:
                 continue
             offer = self.offers.get(ticket.pool_id)
             if offer is None:
@@ -313,12 +334,12 @@ class Matchmaker:
         if failed.state is TicketState.FAILED:
             self._metrics.failed(ticket.pool_id, reason)
 
-    async def _form_matches(self, group: asyncio.TaskGroup) -> None:
+    async def _form_matches(self) -> None:
         while True:
             self.board.changed.clear()
             for queue in list(self.board.queues.values()):
                 try:
-                    await self._form_in(queue, group)
+                    await self._form_in(queue)
                 except Exception:  # the store; the tickets wait in it
                     self._log.exception("cannot form matches", pool=queue.pool.pool_id)
                     self._back_off(queue.pool.pool_id)
@@ -326,19 +347,17 @@ class Matchmaker:
                 async with asyncio.timeout(self._seconds_to_next()):
                     await self.board.changed.wait()
 
-    async def _form_in(self, queue: Queue, group: asyncio.TaskGroup) -> None:
+    async def _form_in(self, queue: Queue) -> None:
         while self._matches_now(queue.pool.pool_id):
             now_ms = wall_clock_ms()
             groups = queue.take(now_ms)
             if groups:
-                await asyncio.gather(*(self._form(queue, four, group) for four in groups))
+                await asyncio.gather(*(self._form(queue, four) for four in groups))
             elif queue.next_ms(now_ms) != now_ms:
                 return
             await asyncio.sleep(0)  # requests are answered between
 
-    async def _form(
-        self, queue: Queue, tickets: tuple[Ticket, ...], group: asyncio.TaskGroup
-    ) -> None:
+    async def _form(self, queue: Queue, tickets: tuple[Ticket, ...]) -> None:
         match = form_match(
             "m-" + secrets.token_hex(12), queue.pool, tickets, wall_clock_ms(), self._chance
         )
@@ -353,12 +372,12 @@ class Matchmaker:
             self.board.put(*error.tickets)
             return
         self._driven.discard(match.match_id)
-        self._drive(match, group)
+        self._drive(match)
 
-    def _drive(self, match: Match, group: asyncio.TaskGroup) -> None:
+    def _drive(self, match: Match) -> None:
         if match.match_id not in self._driven:
             self._driven.add(match.match_id)
-            task = group.create_task(self._matches.drive(match))
+            task = self._group.create_task(self._matches.drive(match))
             task.add_done_callback(lambda _: self._driven.discard(match.match_id))
 
     def _seconds_to_next(self) -> float | None:
@@ -417,25 +436,44 @@ class Matchmaker:
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot end tables")
 
-    async def _rate_hands(self) -> None:
-        """Makes skills of finished hands, in one replica: the one that has this lease."""
+    async def _follow_hands(self) -> None:
+        """Makes skills of finished hands, and asks who may go on, in one replica."""
         backoff = Backoff(self._longest_backoff_seconds, self._chance)
         while True:
             try:
-                while SKILLS in self._mine and self._rates():
+                while NO_POOL in self._mine and (self._rates() or self._admission.is_asked):
                     async with aclosing(
                         self._tables.finished_hands(await self._store.cursor())
                     ) as hands:
                         async for hand in hands:
                             await self._store.rate(hand)
+                            if wall_clock_ms() - hand.ended_ms < ADMISSION_MS:
+                                self._group.create_task(self._check_seated(hand))
                             backoff.reset()
-                            if SKILLS not in self._mine:
+                            if NO_POOL not in self._mine:
                                 break
             except grpc.aio.AioRpcError as error:
                 self._log.warning("cannot follow finished hands", problem=str(error))
             except Exception:  # the store; the next round begins at the cursor
-                self._log.exception("cannot rate hands")
+                self._log.exception("cannot follow finished hands")
             await asyncio.sleep(max(RENEW_SECONDS, backoff.next_seconds()))
+
+    async def _check_seated(self, hand: RatedHand) -> None:
+        """Whoever may not go on leaves his table. If he cannot now, the next hand asks again."""
+        for player_id in hand.player_ids:
+            try:
+                await self._admission.check(
+                    player_id, "table", table_id=hand.table_id, labels=hand.labels
+                )
+            except NotAdmitted as refused:
+                try:
+                    await self._tables.leave(hand.table_id, player_id)
+                except grpc.aio.AioRpcError as error:
+                    self._log.warning(
+                        "cannot leave for a player", table=hand.table_id, problem=str(error)
+                    )
+                else:
+                    self._log.info("not admitted", table=hand.table_id, reason=refused.reason)
 
     def _rates(self) -> bool:
         return any(

@@ -208,6 +208,13 @@ class Tables:
             if answer.WhichOneof("message") == "hand":
                 yield convert.rated_hand(answer.hand)
 
+    async def leave(self, table_id: str, player_id: str) -> None:
+        """A player leaves his table after the hand in play. Raises AioRpcError."""
+        await self._stub.LeaveTable(
+            table_pb2.LeaveTableRequest(table_id=table_id, mode=table_pb2.LEAVE_MODE_AFTER_HAND),
+            metadata=[("fangcheng-act-as-bin", player_id.encode())],
+        )
+
     async def open_tables(self) -> AsyncGenerator[str, None]:
         """Ids of the tables that are not closed. Raises AioRpcError."""
         request = table_pb2.ListTablesRequest(page_size=_PAGE)

@@ -6,7 +6,8 @@ its form. Whether its rule set and options exist is checked against what the eva
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -31,6 +32,7 @@ from .core import (
     Terms,
     Timing,
 )
+from .rooms import Template
 
 MOST_AMOUNT = 2**53
 _BARE = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -228,14 +230,76 @@ class _Pool(_Terms):
         )
 
 
+class _RoomFee(_Fee):
+    paid_by: Literal["each", "owner"] = "each"
+
+
+_Choice = bool | int | Annotated[str, Field(max_length=64)]
+
+
+class _Room(BaseModel):
+    """A kind of private room."""
+
+    model_config = _BARE
+
+    id: _Id
+    name: str = Field(min_length=1, max_length=128)
+    rules: _Rules
+    choices: dict[_Id, list[_Choice]] = Field(default_factory=dict, max_length=32)
+    stakes: list[_Stake] = Field(default_factory=list, max_length=4)
+    fees: list[_RoomFee] = Field(default_factory=list, max_length=4)
+    hold_only: bool = False
+    hands: int = Field(0, ge=0, le=1_000)
+    rounds: int = Field(0, ge=0, le=100)
+    starting_chips: int = Field(0, ge=0, le=1_000_000_000)
+    timing: _Timing = _Timing()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> _Room:
+        if self.starting_chips and self.stakes:
+            raise ValueError("starting_chips are counted only where nothing is staked")
+        if self.hold_only and not any(stake.buy_in for stake in self.stakes):
+            raise ValueError("hold_only: nothing is held where no stake has a buy_in")
+        return self
+
+    def as_template(self) -> Template:
+        options: dict[str, OptionValue] = dict(self.rules.options)
+        return Template(
+            template_id=self.id,
+            name=self.name,
+            choices={name: tuple(values) for name, values in self.choices.items()},
+            terms=Terms(
+                rule_set=self.rules.id,
+                revision=self.rules.revision,
+                options=options,
+                stakes=tuple(Stake(**stake.model_dump()) for stake in self.stakes),
+                fees=tuple(
+                    Fee(
+                        currency=fee.currency,
+                        book=fee.book,
+                        amount=fee.amount,
+                        by_owner=fee.paid_by == "owner",
+                    )
+                    for fee in self.fees
+                ),
+                hold_only=self.hold_only,
+                hands=self.hands,
+                rounds=self.rounds,
+                starting_chips=self.starting_chips,
+                timing=Timing(**self.timing.model_dump()),
+            ),
+        )
+
+
 class _File(BaseModel):
     model_config = _BARE
 
     pools: list[_Pool] = Field(min_length=1, max_length=256)
+    rooms: list[_Room] = Field(default_factory=list, max_length=256)
 
-    @field_validator("pools")
+    @field_validator("pools", "rooms")
     @classmethod
-    def _each_id_once(cls, pools: list[_Pool]) -> list[_Pool]:
+    def _each_id_once(cls, pools: list[_Pool] | list[_Room]) -> list[_Pool] | list[_Room]:
         ids = [pool.id for pool in pools]
         for pool_id in ids:
             if ids.count(pool_id) > 1:
@@ -243,8 +307,18 @@ class _File(BaseModel):
         return pools
 
 
-def load_pools(path: Path | None = None) -> dict[str, Offer]:
-    """The pools of a file by id, in its order; without a path those that come with the service.
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What a file offers."""
+
+    pools: Mapping[str, Offer]
+    """By id, in the order of the file."""
+    rooms: Mapping[str, Template]
+    """The kinds of private rooms."""
+
+
+def load_pools(path: Path | None = None) -> Offers:
+    """What a file offers; without a path the file that comes with the service.
 
     Raises BadPools.
     """
@@ -258,8 +332,8 @@ def load_pools(path: Path | None = None) -> dict[str, Offer]:
     return parse_pools(text, str(path or "pools.yaml"))
 
 
-def parse_pools(text: str, name: str = "pools") -> dict[str, Offer]:
-    """The pools of a text; each complaint names the line, the key and what is wrong with it."""
+def parse_pools(text: str, name: str = "pools") -> Offers:
+    """What a text offers; each complaint names the line, the key and what is wrong with it."""
     try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         content = yaml.safe_load(text)
@@ -269,13 +343,13 @@ def parse_pools(text: str, name: str = "pools") -> dict[str, Offer]:
         parsed = _File.model_validate(content)
     except ValidationError as error:
         raise BadPools(_told(error, name, tree)) from None
-    offers = {}
+    pools = {}
     for number, pool in enumerate(parsed.pools):
         newer = None
         if pool.newer is not None:
             newer = _newer(pool, pool.newer, content["pools"][number], name, tree, number)
-        offers[pool.id] = pool.as_offer(newer)
-    return offers
+        pools[pool.id] = pool.as_offer(newer)
+    return Offers(pools, {room.id: room.as_template() for room in parsed.rooms})
 
 
 def _newer(pool: _Pool, newer: _Newer, content: Any, name: str, tree: Any, number: int) -> _Pool:
@@ -329,17 +403,31 @@ def _line(tree: Any, path: Sequence[str | int]) -> int:
     return line
 
 
-def unplayable(offers: Iterable[Offer], rule_sets: Sequence[rules_pb2.RuleSet]) -> list[str]:
-    """What evaluators that list these rule sets cannot play, each with its pool.
+def unplayable(offers: Offers, rule_sets: Sequence[rules_pb2.RuleSet]) -> list[str]:
+    """What evaluators that list these rule sets cannot play, each with its pool or kind of room.
 
     The newest revision of a rule set comes first in the list.
     """
-    return [
+    pools = [
         f"pool {pool.pool_id}: {complaint}"
-        for offer in offers
+        for offer in offers.pools.values()
         for pool in offer.pools
         for complaint in _complaints(pool.terms, rule_sets)
     ]
+    rooms = [
+        f"room {room.template_id}: {complaint}"
+        for room in offers.rooms.values()
+        for terms in (
+            room.terms,
+            *(
+                replace(room.terms, options={name: value})
+                for name, values in room.choices.items()
+                for value in values
+            ),
+        )
+        for complaint in _complaints(terms, rule_sets)
+    ]
+    return pools + rooms
 
 
 def costing_otherwise(before: Mapping[str, Offer], after: Mapping[str, Offer]) -> list[str]:

@@ -9,8 +9,17 @@ from typing import Any, Protocol
 import msgspec
 
 from .core import LIVE, Match, MatchState, Member, NewTicket, Ticket, TicketState
+from .rooms import Room, UnknownRoom, after
 from .skill import Skill
-from .store import Apart, RatedHand, RequestReused, UnknownMatch, UnknownTicket, WrongStep
+from .store import (
+    Apart,
+    LiveTicket,
+    RatedHand,
+    RequestReused,
+    UnknownMatch,
+    UnknownTicket,
+    WrongStep,
+)
 
 LIVE_STATES = "('waiting', 'matched', 'assigned')"
 
@@ -106,7 +115,86 @@ def save_ticket(db: Db, ticket: Ticket) -> Ticket:
     )
     if newer.state not in LIVE:
         db.rows("DELETE FROM queued_players WHERE number = ?", newer.number)
+    if newer.room_id:
+        room = read_room(db, newer.room_id)
+        save_room(db, room, after(room, newer))
     return newer
+
+
+def insert_ticket(db: Db, new: NewTicket) -> Ticket:
+    """Stores a new ticket, WAITING; raises LiveTicket."""
+    for player_id in new.player_ids:
+        live = read_live(db, player_id)
+        if live is not None:
+            raise LiveTicket(player_id, live)
+    fields = {name: getattr(new, name) for name in NewTicket.__dataclass_fields__}
+    ticket = Ticket(
+        **fields,
+        number=count_up(db, "number"),
+        met=read_met(db, new.player_ids),
+        apart=read_kept_from(db, new.player_ids),
+    )
+    for player_id in new.player_ids:
+        db.rows("INSERT INTO queued_players VALUES (?, ?)", player_id, ticket.number)
+    db.rows(
+        "INSERT INTO tickets (number, ticket_id, player_id, request_id, pool_id, queued_ms,"
+        " state, change, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        ticket.number,
+        ticket.ticket_id,
+        ticket.player_id,
+        ticket.request_id,
+        ticket.pool_id,
+        ticket.queued_ms,
+        ticket.state.value,
+        count_up(db, "change"),
+        encoded(ticket),
+    )
+    return ticket
+
+
+def read_rooms(db: Db, where: str, *values: object) -> list[Room]:
+    """The rooms that a condition selects."""
+    rows = db.rows(f"SELECT record FROM rooms WHERE {where}", *values)  # noqa: S608 - written here
+    return [msgspec.json.decode(record, type=Room) for (record,) in rows]
+
+
+def read_room(db: Db, room_id: str) -> Room:
+    """The room; raises UnknownRoom."""
+    found = read_rooms(db, "room_id = ?", room_id)
+    if not found:
+        raise UnknownRoom(room_id)
+    return found[0]
+
+
+def insert_room(db: Db, room: Room) -> None:
+    """Stores a new room."""
+    db.rows(
+        "INSERT INTO rooms VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        room.room_id,
+        room.code,
+        room.opener_id,
+        room.request_id,
+        room.state.value,
+        room.expires_ms,
+        count_up(db, "change"),
+        encoded(room),
+    )
+
+
+def save_room(db: Db, before: Room, room: Room) -> Room:
+    """Stores a room that may have changed; as it is now."""
+    if room == before:
+        return before
+    room = replace(room, version=before.version + 1)
+    db.rows(
+        "UPDATE rooms SET state = ?, expires_ms = ?, change = ?, record = ? WHERE room_id = ?",
+        room.state.value,
+        room.expires_ms,
+        count_up(db, "change"),
+        encoded(room),
+        room.room_id,
+    )
+    return room
 
 
 def seated_members(ticket: Ticket, match: Match) -> tuple[Member, ...]:

@@ -11,6 +11,16 @@ from fangcheng_kit.errors import (
 )
 
 from . import joining
+from .admission import NotAdmitted
+
+
+def not_admitted(error: NotAdmitted) -> PermissionDenied:
+    """What the studio has answered, as a status."""
+    metadata = {"player_id": error.player_id, "admission_reason": error.reason}
+    if error.until_seconds:
+        metadata["until_seconds"] = str(error.until_seconds)
+    message = error.message or "The player may not play now."
+    return PermissionDenied("NOT_ADMITTED", message, metadata=metadata)
 
 
 def of(error: joining.CannotJoin) -> ServiceError:
@@ -57,6 +67,12 @@ def of(error: joining.CannotJoin) -> ServiceError:
                     "ticket_id": ticket.ticket_id,
                     "pool_id": ticket.pool_id,
                 },
+            )
+        case joining.AlreadyInRoom(player_id=player_id, room_id=room_id):
+            return FailedPrecondition(
+                "ALREADY_IN_ROOM",
+                "The player is in a private room; leave it first.",
+                metadata={"player_id": player_id, "room_id": room_id},
             )
         case joining.AlreadySeated(player_id=player_id, table_id=table_id):
             return FailedPrecondition(

@@ -6,7 +6,7 @@ import asyncio
 import random
 import secrets
 import signal
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from fangcheng.matchmaking.v1 import (
     matchmaking_pb2,
     matchmaking_pb2_grpc,
     operations_pb2_grpc,
+    rooms_pb2_grpc,
 )
 from fangcheng_kit import Kit, Servicer, principal, running
 from fangcheng_kit.app import StartFailed
@@ -30,15 +31,17 @@ from fangcheng_kit.migrations import BadDatabase
 from fangcheng_kit.settings import is_postgres
 
 from . import convert, refusals
+from .admission import Admission, NotAdmitted
 from .board import View
-from .core import Member, NewTicket, Offer, Ticket, TicketState
+from .core import Member, NewTicket, Ticket, TicketState
 from .joining import CannotJoin
 from .matchmaker import Matchmaker, wall_clock_ms
 from .metrics import Metrics
 from .partners import Evaluators, Tables, Unanswered, Wallet
-from .pools import BadPools, costing_otherwise, load_pools, unplayable
+from .pools import BadPools, Offers, costing_otherwise, load_pools, unplayable
 from .postgres import open_postgres
 from .service_operations import OPERATIONS, Operations
+from .service_rooms import ROOMS, Rooms
 from .settings import MatchmakingSettings
 from .sql import SqlStore
 from .sqlite import open_sqlite
@@ -106,6 +109,8 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
             ) from None
         except CannotJoin as error:
             raise refusals.of(error) from None
+        except NotAdmitted as error:
+            raise refusals.not_admitted(error) from None
         except Unanswered:
             raise _unavailable() from None
         return matchmaking_pb2.JoinQueueResponse(
@@ -173,7 +178,9 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
         response = matchmaking_pb2.GetPlayerStatusResponse(
             player_id=player_id, hold_ids=status.hold_ids
         )
-        if status.view is not None:
+        if status.view is not None and status.view.ticket.room_id:
+            response.room_id = status.view.ticket.room_id
+        elif status.view is not None:
             response.ticket.CopyFrom(_shown(status.view, player_id))
         if status.seat is not None:
             response.table_id = status.seat.table_id
@@ -233,10 +240,10 @@ def _unavailable() -> Unavailable:
     )
 
 
-async def _unplayable(offers: Mapping[str, Offer], evaluators: Evaluators) -> list[str] | None:
+async def _unplayable(offers: Offers, evaluators: Evaluators) -> list[str] | None:
     """What is wrong with the pools' rule sets; None where no evaluator answers."""
     try:
-        return unplayable(offers.values(), await evaluators.rule_sets())
+        return unplayable(offers, await evaluators.rule_sets())
     except Unanswered:
         return None
 
@@ -246,7 +253,13 @@ async def _watch(
 ) -> None:
     """Keep health up to date. `checked`: the rule sets of the pools are known to be played."""
     while True:
-        wrong = [] if checked else await _unplayable(matchmaker.offers, evaluators)
+        wrong = (
+            []
+            if checked
+            else await _unplayable(
+                Offers(matchmaker.offers, matchmaker.lobby.templates), evaluators
+            )
+        )
         checked = wrong == []
         try:
             await store.check()
@@ -273,18 +286,19 @@ async def _reload(
         asked.clear()
         try:
             offers = load_pools(path)
-            wrong = costing_otherwise(matchmaker.offers, offers)
+            wrong = costing_otherwise(matchmaker.offers, offers.pools)
             wrong += await _unplayable(offers, evaluators) or []
             if wrong:
                 raise BadPools("\n".join(f"{path or 'pools.yaml'}: {one}" for one in wrong))
-            await matchmaker.reload(offers)
+            matchmaker.lobby.templates = offers.rooms
+            await matchmaker.reload(offers.pools)
         except BadPools as error:
             log.error("the pools stay as they are", problem=str(error))
             metrics.reloaded(used=False)
         except StoreUnavailable:
             log.exception("cannot place the tickets of pools that are gone")
         else:
-            log.info("pools reloaded", pools=len(offers))
+            log.info("pools reloaded", pools=len(offers.pools), rooms=len(offers.rooms))
             metrics.reloaded(used=True)
 
 
@@ -330,17 +344,25 @@ async def open_service(
     try:
         metrics = Metrics(kit.registry)
         matchmaker = Matchmaker(
-            offers,
+            offers.pools,
             store,
             Wallet(kit.connect(settings.wallet)),
-            Tables(kit.connect(settings.table)),
+            Tables(kit.connect(settings.table, scopes=[principal.ACT_AS_SCOPE])),
+            Admission(
+                kit.connect(settings.admission) if settings.admission else None,
+                timeout_seconds=settings.admission_timeout_seconds,
+                when_silent=settings.admission_when_silent,
+                log=kit.log,
+            ),
             metrics,
             log=kit.log,
             chance=random.SystemRandom(),
             table_check_seconds=settings.table_check_seconds,
             longest_backoff_seconds=settings.longest_backoff_seconds,
             keep_days=settings.keep_days,
+            room_minutes=settings.room_minutes,
         )
+        matchmaker.lobby.templates = offers.rooms
         await matchmaker.load()
         asked = asyncio.Event()
         with _on_hangup(asked):
@@ -359,6 +381,11 @@ async def open_service(
                         operations_pb2_grpc.add_MatchmakingOperationsServiceServicer_to_server,
                         Operations(matchmaker),
                         OPERATIONS,
+                    ),
+                    Servicer(
+                        rooms_pb2_grpc.add_RoomServiceServicer_to_server,
+                        Rooms(matchmaker),
+                        ROOMS,
                     ),
                 ]
         await matchmaker.close()

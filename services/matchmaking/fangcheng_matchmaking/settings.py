@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -33,6 +34,17 @@ class MatchmakingSettings(Settings):
         description="Target of the evaluation service, all its replicas; it is asked whether it "
         "plays the pools' rule sets.",
     )
+    admission: str = Field(
+        "",
+        description="Target of the studio's own AdmissionService, which says who may play now; "
+        "without it everybody may.",
+    )
+    admission_timeout_seconds: float = Field(
+        0.3, gt=0, le=60, description="How long an answer of the AdmissionService is waited for."
+    )
+    admission_when_silent: Literal["allow", "deny"] = Field(
+        "allow", description="What it counts as when the AdmissionService does not answer in time."
+    )
     pools: Path | None = Field(
         None,
         description="YAML file of the pools, read anew at SIGHUP; without it those that come with "
@@ -46,6 +58,9 @@ class MatchmakingSettings(Settings):
         gt=0,
         le=600,
         description="Longest pause before a step that had no answer is repeated.",
+    )
+    room_minutes: float = Field(
+        60.0, gt=0, le=10_080, description="How long a private room is open without a start."
     )
     keep_days: float = Field(
         7.0, gt=0, description="How long tickets that have ended are kept for repeated requests."

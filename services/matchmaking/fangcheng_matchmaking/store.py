@@ -9,13 +9,14 @@ every race, in the order in which the calls arrive.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from fangcheng_kit.errors import Unavailable
 
 from .core import Match, NewTicket, Problem, Ticket
+from .rooms import Room
 from .skill import Skill
 
 
@@ -61,6 +62,10 @@ class WrongStep(StoreError):
     """The match is at another step, from which this one does not follow."""
 
 
+class NoCode(StoreError):
+    """Other rooms have all of the codes."""
+
+
 class NotWaiting(StoreError):
     """Some tickets of a match to be formed do not wait (any longer)."""
 
@@ -90,6 +95,8 @@ class Changes:
     """As they stand, in the order of their changes."""
     head: int
     """The newest change; ask for those after it the next time."""
+    rooms: Sequence[Room] = field(default_factory=list)
+    """Rooms that have changed, in the order of their changes."""
 
 
 Origin = Literal["player", "operator"]
@@ -110,7 +117,7 @@ class Apart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedHand:
-    """A finished hand, as far as skills go."""
+    """A finished hand, as far as skills and going on are concerned."""
 
     cursor: str
     """Its place among the finished hands."""
@@ -121,6 +128,8 @@ class RatedHand:
     player_ids: tuple[str, ...]
     nets: tuple[int, ...]
     """What each has won and lost; empty: the hand was dissolved."""
+    ended_ms: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +258,36 @@ class Store(Protocol):
 
     async def give_up_leases(self, owner: str) -> None:
         """The owner's pools are anybody's."""
+
+    async def open_room(self, room: Room, codes: Sequence[str], new: NewTicket) -> Room:
+        """Opens a room under the first of the codes that no other room has, with its ticket.
+
+        The same opener's same request id is answered with the room as it is now. Raises LiveTicket,
+        NoCode.
+        """
+
+    async def room(self, room_id: str) -> Room:
+        """The room as it stands; raises UnknownRoom."""
+
+    async def room_of_code(self, code: str) -> Room:
+        """The room that has this code and is not closed; raises UnknownRoom."""
+
+    async def change_room(
+        self, room_id: str, change: Callable[[Room], Room], new: NewTicket | None = None
+    ) -> Room:
+        """Changes a room, by a decision of `rooms` that nothing comes between.
+
+        `new` is the ticket of a guest who comes, if he does. Who goes, goes by his ticket. Raises
+        UnknownRoom, LiveTicket, and what `change` raises.
+        """
+
+    async def start_room(
+        self, room_id: str, owner_id: str, match_id: str, now_ms: int
+    ) -> tuple[Room, Match]:
+        """The room is STARTING, and its match FORMED. A repeat is answered with both."""
+
+    async def expired_rooms(self, now_ms: int) -> list[Room]:
+        """Open rooms whose time is over."""
 
     async def skill(self, player_id: str, rule_set: str) -> Skill:
         """A player's skill in a rule set; that of a beginner where nothing is known."""

@@ -78,13 +78,6 @@ class Clocks:
                 clock.stands_since = None
             self._clocks[key] = clock
 
-    def forgive(self, ms: int) -> None:
-        """So much time has passed that counts against nobody."""
-        for clock in self._clocks.values():
-            clock.at_ms += ms
-            if clock.stands_since is not None:
-                clock.stands_since += ms
-
     def due(self, now_ms: int, dealer: int) -> Key | None:
         """What rings first; it is dropped.
 

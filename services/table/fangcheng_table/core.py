@@ -236,8 +236,11 @@ class Table:
         return settlement_of(state.created, plans, state.hand, charged=state.charged)
 
     def holds(self) -> tuple[tuple[str, ...], ...]:
-        """Holds of each seat that are to be given back now; empty: none."""
-        if not self.state.closed or self.state.released:
+        """Holds of each seat that are to be given back now; empty: none.
+
+        Those of who left before come first, so that nothing is left to do after these.
+        """
+        if not self.state.closed or self.state.released or self.state.owed:
             return ()
         holds = tuple(seat.plan.hold_ids for seat in self.state.seats)
         return holds if any(holds) else ()
@@ -251,10 +254,6 @@ class Table:
     def arm(self, now_ms: int) -> None:
         """Start the clocks of what is shown from now on, stop those of what is over."""
         self._clocks.set(dict(self._wanted()), now_ms, self._stands)
-
-    def forgive(self, ms: int) -> None:
-        """So much time has passed without the service; it counts against nobody."""
-        self._clocks.forgive(ms)
 
     def next_deadline(self) -> int | None:
         """When `advance` has something to do at the latest."""

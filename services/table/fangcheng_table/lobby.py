@@ -6,15 +6,27 @@ comes tells of a claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import grpc.aio
 
 from fangcheng.table.v1 import table_pb2 as wire
 
 from .live import LiveTable
+from .store import Owner
 from .views import SPECTATORS
+
+LOOK_SECONDS = 1.0
+"""How often other processes are looked for."""
 
 MOST_SUMMARIES = 256
 """Summaries in one message at most."""
+
+
+HERE = ""
+"""Where a table is played that this process plays; other processes are known by their endpoints."""
 
 
 class Lobby:
@@ -23,14 +35,47 @@ class Lobby:
     def __init__(
         self, live: Callable[[], Iterable[LiveTable]], rule_set: str, labels: Mapping[str, str]
     ) -> None:
-        """`live`: the tables there are; `rule_set` and `labels`: which of them, empty for all."""
+        """`live`: the tables of this process; `rule_set` and `labels`: which, empty for all."""
         self._live = live
         self._rule_set = rule_set
         self._labels = labels.items()
         self._told: dict[str, tuple[LiveTable, tuple[int, int]]] = {}
+        self._news: list[tuple[str, wire.TableChanges | None]] = []
+        """Of other processes, by their endpoints; None: all of its tables are gone."""
+        self._played_at: dict[str, str] = {}
+
+    def hear(self, endpoint: str, changes: wire.TableChanges) -> None:
+        """What another process tells of its tables."""
+        self._news.append((endpoint, changes))
+
+    def lose(self, endpoint: str) -> None:
+        """Another process tells of its tables no more."""
+        self._news.append((endpoint, None))
 
     def look(self) -> Iterator[wire.TableChanges]:
         """What has changed since the last look."""
+        for changes in self._look_here():
+            yield from self._placed(HERE, changes)
+        news, self._news = self._news, []
+        for at, heard in news:
+            yield from self._placed(at, self._all_gone(at) if heard is None else heard)
+
+    def _all_gone(self, endpoint: str) -> wire.TableChanges:
+        return wire.TableChanges(
+            gone=[table_id for table_id, at in self._played_at.items() if at == endpoint]
+        )
+
+    def _placed(self, at: str, changes: wire.TableChanges) -> Iterator[wire.TableChanges]:
+        """Changes without tables that are gone here, and are played on elsewhere."""
+        for table in changes.tables:
+            self._played_at[table.table_id] = at
+        gone = [table_id for table_id in changes.gone if self._played_at.get(table_id) == at]
+        for table_id in gone:
+            del self._played_at[table_id]
+        if changes.tables or gone:
+            yield wire.TableChanges(tables=changes.tables, gone=gone)
+
+    def _look_here(self) -> Iterator[wire.TableChanges]:
         live = {table.table_id: table for table in self._live() if self._wants(table)}
         changed: list[wire.TableSummary] = []
         for table_id, table in live.items():
@@ -51,6 +96,49 @@ class Lobby:
     def _wants(self, table: LiveTable) -> bool:
         created = table.state.created
         return self._rule_set in ("", created.rule_set) and self._labels <= created.labels.items()
+
+
+class Elsewhere:
+    """Follows the tables of the other processes for one watcher, those that come later too."""
+
+    def __init__(
+        self,
+        lobby: Lobby,
+        others: Callable[[], Awaitable[Iterable[Owner]]],
+        open_stream: Callable[[str], Any],
+    ) -> None:
+        """`others`: the other processes; `open_stream`: WatchTables at an endpoint."""
+        self._lobby = lobby
+        self._others = others
+        self._open_stream = open_stream
+        self._followed: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                for owner in await self._others():
+                    if owner.endpoint not in self._followed:
+                        task = loop.create_task(self._follow(owner.endpoint))
+                        self._followed[owner.endpoint] = task
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            for task in self._followed.values():
+                task.cancel()
+            await asyncio.gather(*self._followed.values(), return_exceptions=True)
+
+    async def _follow(self, endpoint: str) -> None:
+        stream = self._open_stream(endpoint)
+        try:
+            while (message := await stream.read()) is not grpc.aio.EOF:
+                self._lobby.hear(endpoint, message.changes)
+        except grpc.aio.AioRpcError:
+            pass  # it has gone, or will be found again
+        finally:
+            stream.cancel()
+            self._lobby.lose(endpoint)
+            self._followed.pop(endpoint, None)
 
 
 def summary(table: LiveTable) -> wire.TableSummary:

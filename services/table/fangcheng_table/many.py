@@ -203,8 +203,9 @@ class ManySeats:
         try:
             if place not in self._seats:
                 raise NotAdded
-            table, reader = self._seats[place]
-            await table.act(reader.viewer, decision_id, act.act.action)
+            table, _ = self._seats[place]
+            # Another may have the seat by now.
+            await table.act(table.seat_of(act.player_id), decision_id, act.act.action)
         except ServiceError as error:
             self._problem(place, error, decision_id)
             return

@@ -58,6 +58,13 @@ class Peers:
 
         return open_stream
 
+    def lobby(self, context: Any, request: table_pb2.WatchTablesRequest) -> Callable[[str], Any]:
+        """Opens the same stream of summaries at a replica, for the caller of this one."""
+        metadata = passed_on(context)
+        return lambda endpoint: self.stub(TableServiceStub, endpoint).WatchTables(
+            request, metadata=metadata
+        )
+
 
 def passed_on(context: Any) -> list[tuple[str, str | bytes]]:
     """The metadata of a call, as it is passed on."""

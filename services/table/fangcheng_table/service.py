@@ -30,7 +30,7 @@ from .gameclock import GameClock
 from .ids import VOTE, table_question_id
 from .journals import open_journal
 from .live import LiveTable, Surroundings
-from .lobby import Lobby
+from .lobby import Elsewhere, Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
 from .operating import Order
@@ -168,14 +168,25 @@ class TableServicer(TableServiceServicer):
         """See the contract."""
         waiter = Waiter(self._settings.heartbeat_seconds)
         lobby = Lobby(lambda: self._tables.live, request.rule_set, dict(request.labels))
-        while True:
-            for changes in lobby.look():
-                yield wire.WatchTablesResponse(changes=changes)
-                waiter.spoke()
-            if waiter.is_due:
-                yield wire.WatchTablesResponse(heartbeat=heartbeat())
-                waiter.spoke()
-            await asyncio.sleep(self._settings.summary_seconds)
+        elsewhere: asyncio.Task[None] | None = None
+        if not was_passed_on(context):
+            following = Elsewhere(
+                lobby, self._tables.others, self.peers.lobby(context, request)
+            ).run()
+            elsewhere = asyncio.get_running_loop().create_task(following)
+        try:
+            while True:
+                for changes in lobby.look():
+                    yield wire.WatchTablesResponse(changes=changes)
+                    waiter.spoke()
+                if waiter.is_due:
+                    yield wire.WatchTablesResponse(heartbeat=heartbeat())
+                    waiter.spoke()
+                await asyncio.sleep(self._settings.summary_seconds)
+        finally:
+            if elsewhere is not None:
+                elsewhere.cancel()
+                await asyncio.gather(elsewhere, return_exceptions=True)
 
     @forwarded(TableServiceStub)
     async def LeaveTable(

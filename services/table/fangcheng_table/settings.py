@@ -46,7 +46,8 @@ class TableSettings(Settings):
         5.0,
         ge=0,
         le=600,
-        description="How long a new table waits for all four seats before it begins without them.",
+        description="How long a new table waits, from the first seat that is attended, for the "
+        "others before it begins without them.",
     )
     linger_seconds: float = Field(
         2.0,

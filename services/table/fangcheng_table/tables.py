@@ -84,7 +84,7 @@ class Tables:
 
     async def retire(self) -> None:
         """Leave the tables to others, one by one, where there are any others."""
-        if not await self._others():
+        if not await self.others():
             return
         self._ownership.retire()
         for table in list(self._live.values()):
@@ -142,7 +142,8 @@ class Tables:
             if ours.get(table.table_id) != table.epoch and not table.done:
                 table.let_go()
 
-    async def _others(self) -> list[Owner]:
+    async def others(self) -> list[Owner]:
+        """The other processes that take part; none where the journal does not answer."""
         try:
             return await self._ownership.others()
         except JournalError as error:
@@ -158,7 +159,7 @@ class Tables:
 
     async def create(self, request: wire.CreateTableRequest) -> tuple[LiveTable, bool]:
         """Make a table, or find the one that this request has made; whether it was found."""
-        if self._ownership.retiring and (others := await self._others()):
+        if self._ownership.retiring and (others := await self.others()):
             raise PlayedElsewhere("", others[0].endpoint)
         journal, body = self._around.journal, convert.canonical(request)
         before = await journal.by_request(request.request_id)
@@ -243,7 +244,7 @@ class Tables:
         if table.done:
             self._put_away(table)
             return table
-        if self._ownership.retiring and (others := await self._others()):
+        if self._ownership.retiring and (others := await self.others()):
             # Whoever is asked takes it over.
             raise PlayedElsewhere(table_id, others[hash(table_id) % len(others)].endpoint)
         return None

@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -79,26 +80,28 @@ class Kit:
         self._settings = settings
         self._health = health.Health()
         self._channels: list[grpc.aio.Channel] = []
-        self._token = ""
-        self._renew_at = 0.0
+        self._tokens: dict[tuple[str, ...], tuple[str, float]] = {}
+        """By scopes, each with when to renew it."""
 
     def connect(
         self,
         target: str,
         *,
         timeout_seconds: float | None = None,
+        scopes: Sequence[str] = (),
         own_token: bool = True,
         **options: Any,
     ) -> grpc.aio.Channel:
         """A channel to another service, with this one's own token and a deadline for every call.
 
+        ``scopes``: of the token, such as ``act_as`` for a service that calls for players too.
         ``own_token``: False for calls that carry their callers' credentials.
         Passes the request id of the call that is being handled on. The kit closes the channel after
         the service. ``options`` as for ``fangcheng_client.connect``.
         """
         channel = fangcheng_client.connect(
             target,
-            token=self.token if own_token else None,
+            token=partial(self.token, tuple(scopes)) if own_token else None,
             timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
@@ -107,14 +110,18 @@ class Kit:
         self._channels.append(channel)
         return channel
 
-    def token(self) -> str:
+    def token(self, scopes: tuple[str, ...] = ()) -> str:
         """A token of this service, good for some minutes from now."""
-        if time.monotonic() >= self._renew_at:
-            self._token = mint_token(
-                self._settings.dev_key, f"service:{self.name}", ttl_seconds=_TOKEN_TTL_SECONDS
+        token, renew_at = self._tokens.get(scopes, ("", 0.0))
+        if time.monotonic() >= renew_at:
+            token = mint_token(
+                self._settings.dev_key,
+                f"service:{self.name}",
+                scopes,
+                ttl_seconds=_TOKEN_TTL_SECONDS,
             )
-            self._renew_at = time.monotonic() + _TOKEN_TTL_SECONDS / 2
-        return self._token
+            self._tokens[scopes] = token, time.monotonic() + _TOKEN_TTL_SECONDS / 2
+        return token
 
     def health(self, ready: bool, reason: str = "") -> None:
         """Say whether the service can do its work: a database gone, no evaluator. Begins ready.

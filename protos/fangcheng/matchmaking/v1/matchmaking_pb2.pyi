@@ -805,6 +805,7 @@ class GetPlayerStatusResponse(_message.Message):
     SEAT_FIELD_NUMBER: _builtins.int
     ENDPOINT_FIELD_NUMBER: _builtins.int
     HOLD_IDS_FIELD_NUMBER: _builtins.int
+    ROOM_ID_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The player."""
     table_id: _builtins.str
@@ -813,13 +814,15 @@ class GetPlayerStatusResponse(_message.Message):
     """The seat there; meaningful only with a table."""
     endpoint: _builtins.str
     """Where the table's owner listens."""
+    room_id: _builtins.str
+    """The private room that the player is in, or whose table he sits at; empty: none."""
     @_builtins.property
     def ticket(self) -> Global___Ticket:
         """The live ticket; unset: none."""
 
     @_builtins.property
     def hold_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Holds that are open for the player's ticket or table."""
+        """Holds that are open for the player's ticket, room or table."""
 
     def __init__(
         self,
@@ -830,10 +833,11 @@ class GetPlayerStatusResponse(_message.Message):
         seat: _builtins.int = ...,
         endpoint: _builtins.str = ...,
         hold_ids: _abc.Iterable[_builtins.str] | None = ...,
+        room_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ticket", b"ticket"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "hold_ids", b"hold_ids", "player_id", b"player_id", "seat", b"seat", "table_id", b"table_id", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "hold_ids", b"hold_ids", "player_id", b"player_id", "room_id", b"room_id", "seat", b"seat", "table_id", b"table_id", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

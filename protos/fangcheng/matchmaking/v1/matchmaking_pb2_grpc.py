@@ -90,11 +90,13 @@ class MatchmakingServiceServicer(object):
 
         ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
         INVALID_ARGUMENT (DUPLICATE_PLAYER: a player twice in a party), PERMISSION_DENIED (NOT_A_BOT:
-        standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself),
+        standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself;
+        NOT_ADMITTED by the studio's AdmissionService, with its `admission_reason` and, where it is known,
+        `until_seconds` since 1970 in the metadata),
         FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
-        PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED and ALREADY_SEATED, with `ticket_id` or `table_id`
-        in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE; PLAYER_FROZEN; the last five with the
-        `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
+        PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
+        `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
+        PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
         nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -133,7 +135,7 @@ class MatchmakingServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetPlayerStatus(self, request, context):
-        """Where a player is: ticket, table, seat, holds.
+        """Where a player is: ticket or room, table, seat, holds.
 
         A player may leave `player_id` empty and gets his own; another player's is refused with
         PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT

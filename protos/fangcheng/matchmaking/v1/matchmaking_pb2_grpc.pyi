@@ -45,11 +45,13 @@ class MatchmakingServiceStub:
 
     ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
     INVALID_ARGUMENT (DUPLICATE_PLAYER: a player twice in a party), PERMISSION_DENIED (NOT_A_BOT:
-    standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself),
+    standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself;
+    NOT_ADMITTED by the studio's AdmissionService, with its `admission_reason` and, where it is known,
+    `until_seconds` since 1970 in the metadata),
     FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
-    PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED and ALREADY_SEATED, with `ticket_id` or `table_id`
-    in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE; PLAYER_FROZEN; the last five with the
-    `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
+    PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
+    `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
+    PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
     nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _grpc.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]
@@ -72,7 +74,7 @@ class MatchmakingServiceStub:
     INVALID_ARGUMENT (SAME_PLAYER), FAILED_PRECONDITION (TOO_MANY_AVOIDED: at most 100).
     """
     GetPlayerStatus: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.GetPlayerStatusRequest, _matchmaking_pb2.GetPlayerStatusResponse]
-    """Where a player is: ticket, table, seat, holds.
+    """Where a player is: ticket or room, table, seat, holds.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
     PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
@@ -97,11 +99,13 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
 
     ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
     INVALID_ARGUMENT (DUPLICATE_PLAYER: a player twice in a party), PERMISSION_DENIED (NOT_A_BOT:
-    standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself),
+    standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself;
+    NOT_ADMITTED by the studio's AdmissionService, with its `admission_reason` and, where it is known,
+    `until_seconds` since 1970 in the metadata),
     FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
-    PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED and ALREADY_SEATED, with `ticket_id` or `table_id`
-    in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE; PLAYER_FROZEN; the last five with the
-    `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
+    PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
+    `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
+    PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
     nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _aio.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]  # type: ignore[assignment]
@@ -124,7 +128,7 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     INVALID_ARGUMENT (SAME_PLAYER), FAILED_PRECONDITION (TOO_MANY_AVOIDED: at most 100).
     """
     GetPlayerStatus: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.GetPlayerStatusRequest, _matchmaking_pb2.GetPlayerStatusResponse]  # type: ignore[assignment]
-    """Where a player is: ticket, table, seat, holds.
+    """Where a player is: ticket or room, table, seat, holds.
 
     A player may leave `player_id` empty and gets his own; another player's is refused with
     PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT
@@ -158,11 +162,13 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
 
         ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with other contents), NOT_FOUND (UNKNOWN_POOL),
         INVALID_ARGUMENT (DUPLICATE_PLAYER: a player twice in a party), PERMISSION_DENIED (NOT_A_BOT:
-        standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself),
+        standby without the scope `bot`; NOT_A_GATEWAY: `party` or `origin` from a player himself;
+        NOT_ADMITTED by the studio's AdmissionService, with its `admission_reason` and, where it is known,
+        `until_seconds` since 1970 in the metadata),
         FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
-        PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED and ALREADY_SEATED, with `ticket_id` or `table_id`
-        in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE; PLAYER_FROZEN; the last five with the
-        `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
+        PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
+        `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
+        PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
         nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
 
@@ -209,7 +215,7 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _matchmaking_pb2.GetPlayerStatusRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_matchmaking_pb2.GetPlayerStatusResponse, _abc.Awaitable[_matchmaking_pb2.GetPlayerStatusResponse]]:
-        """Where a player is: ticket, table, seat, holds.
+        """Where a player is: ticket or room, table, seat, holds.
 
         A player may leave `player_id` empty and gets his own; another player's is refused with
         PERMISSION_DENIED (NOT_YOUR_STATUS). Operators and services must name the player: INVALID_ARGUMENT

@@ -109,15 +109,14 @@ class TableServiceServicer(object):
     """
 
     def CreateTable(self, request, context):
-        """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
-        short time without them (five seconds unless the service is set otherwise); from then on a seat
-        that nobody attends is disconnected, and the table plays for it (托管). The same request id
-        answers with the same table.
+        """Creates a table. Its first hand begins as soon as all four seats have been attended, or a short
+        time after the first one was (five seconds unless the service is set otherwise); from then on a
+        seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
+        comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
         (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
-        CHIPS_WITH_STAKES),
-        ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+        CHIPS_WITH_STAKES), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
         (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -208,8 +207,8 @@ class TableServiceServicer(object):
     def WatchTables(self, request, context):
         """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
         each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-        of a hand shows in the time of a message. It does not end by itself. Of several replicas each tells
-        of the tables that it plays.
+        of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
+        itself.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

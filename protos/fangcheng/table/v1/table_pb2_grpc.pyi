@@ -48,15 +48,14 @@ class TableServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TableServiceAsyncStub: ...
     CreateTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]
-    """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
-    short time without them (five seconds unless the service is set otherwise); from then on a seat
-    that nobody attends is disconnected, and the table plays for it (托管). The same request id
-    answers with the same table.
+    """Creates a table. Its first hand begins as soon as all four seats have been attended, or a short
+    time after the first one was (five seconds unless the service is set otherwise); from then on a
+    seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
+    comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
     (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
-    CHIPS_WITH_STAKES),
-    ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+    CHIPS_WITH_STAKES), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
     (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
     """
     GetTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]
@@ -119,8 +118,8 @@ class TableServiceStub:
     WatchTables: _grpc.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-    of a hand shows in the time of a message. It does not end by itself. Of several replicas each tells
-    of the tables that it plays.
+    of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
+    itself.
     """
     Say: _grpc.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]
     """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
@@ -163,15 +162,14 @@ class TableServiceAsyncStub(TableServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTable: _aio.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]  # type: ignore[assignment]
-    """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
-    short time without them (five seconds unless the service is set otherwise); from then on a seat
-    that nobody attends is disconnected, and the table plays for it (托管). The same request id
-    answers with the same table.
+    """Creates a table. Its first hand begins as soon as all four seats have been attended, or a short
+    time after the first one was (five seconds unless the service is set otherwise); from then on a
+    seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
+    comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
     (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
-    CHIPS_WITH_STAKES),
-    ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+    CHIPS_WITH_STAKES), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
     (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
     """
     GetTable: _aio.UnaryUnaryMultiCallable[_table_pb2.GetTableRequest, _table_pb2.GetTableResponse]  # type: ignore[assignment]
@@ -234,8 +232,8 @@ class TableServiceAsyncStub(TableServiceStub):
     WatchTables: _aio.UnaryStreamMultiCallable[_table_pb2.WatchTablesRequest, _table_pb2.WatchTablesResponse]  # type: ignore[assignment]
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-    of a hand shows in the time of a message. It does not end by itself. Of several replicas each tells
-    of the tables that it plays.
+    of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
+    itself.
     """
     Say: _aio.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]  # type: ignore[assignment]
     """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
@@ -281,15 +279,14 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_pb2.CreateTableRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_pb2.CreateTableResponse, _abc.Awaitable[_table_pb2.CreateTableResponse]]:
-        """Creates a table. Its first hand begins as soon as all four seats have been attended, or after a
-        short time without them (five seconds unless the service is set otherwise); from then on a seat
-        that nobody attends is disconnected, and the table plays for it (托管). The same request id
-        answers with the same table.
+        """Creates a table. Its first hand begins as soon as all four seats have been attended, or a short
+        time after the first one was (five seconds unless the service is set otherwise); from then on a
+        seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
+        comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
         (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
-        CHIPS_WITH_STAKES),
-        ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
+        CHIPS_WITH_STAKES), ALREADY_EXISTS (REQUEST_ID_REUSED: the same id with another body), UNAVAILABLE
         (EVALUATOR_UNAVAILABLE; JOURNAL_UNAVAILABLE: it could not be stored).
         """
 
@@ -394,8 +391,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_pb2.WatchTablesResponse], _abc.AsyncIterator[_table_pb2.WatchTablesResponse]]:
         """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
         each that has changed, once a second at most (unless the service is set otherwise), so that nothing
-        of a hand shows in the time of a message. It does not end by itself. Of several replicas each tells
-        of the tables that it plays.
+        of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
+        itself.
         """
 
     @_abc_1.abstractmethod

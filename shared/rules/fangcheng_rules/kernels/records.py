@@ -112,6 +112,7 @@ def meld_words() -> npt.NDArray[np.int64]:
     `UNKNOWN` if there is no such meld; its kong, and its concealed kong, as masks. All can be
     added up; four times none of them carries into the next.
     """
+    # Nothing compiled is called: each start would wait for the compiler to make it for Python.
     words = np.zeros((256, MELD_WORDS), np.int64)
     for byte in range(1, 256):
         how, kind = byte >> 6, (byte & 63) - 1
@@ -122,8 +123,9 @@ def meld_words() -> npt.NDArray[np.int64]:
             words[byte, 5] |= 1 << UNKNOWN
             continue
         suit = kind // 9
-        tiles = (0o111 if how == CHI else 3 if how == PONG else 4) << place_of(kind)
-        words[byte, suit // 2 * 2 : suit // 2 * 2 + 2] = every_other(tiles), every_other(tiles >> 3)
+        place = 3 * (kind % 9) + 32 * (suit & 1)
+        tiles = (0o111 if how == CHI else 3 if how == PONG else 4) << place
+        words[byte, suit // 2 * 2 : suit // 2 * 2 + 2] = tiles & EVEN, tiles >> 3 & EVEN
         words[byte, 4] = 1 << (3 * (kind - 2 * suit)) if is_chi else 0
         words[byte, 5] |= 0 if how == CHI else 1 << kind
         words[byte, 5] |= 0 if how == CONCEALED_KONG else 1 << OPEN

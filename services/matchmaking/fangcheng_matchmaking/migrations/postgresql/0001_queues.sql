@@ -89,6 +89,22 @@ CREATE TABLE apart (
     PRIMARY KEY (player_id, other_id, origin)
 );
 
+-- `record` is the room as JSON.
+CREATE TABLE rooms (
+    room_id TEXT PRIMARY KEY,
+    code TEXT NOT NULL,
+    opener_id TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    expires_ms BIGINT NOT NULL,
+    change BIGINT NOT NULL,
+    record TEXT NOT NULL,
+    UNIQUE (opener_id, request_id)
+);
+CREATE UNIQUE INDEX rooms_by_code ON rooms (code) WHERE state <> 'closed';
+CREATE INDEX open_rooms ON rooms (expires_ms) WHERE state = 'open';
+CREATE INDEX changed_rooms ON rooms (change);
+
 CREATE TABLE leases (
     pool_id TEXT PRIMARY KEY,
     owner TEXT NOT NULL,

@@ -1,0 +1,229 @@
+"""Private rooms as they run: what `rooms` decides is checked, stored and shown to its guests."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from functools import partial
+
+from . import rooms
+from .core import Match, Member, NewTicket, OptionValue, Problem, Ticket
+from .joining import AlreadyInRoom, AlreadyQueued, AlreadySeated, Joining
+from .rooms import Room, RoomState, Template, UnknownRoom
+from .store import LiveTicket, Store
+
+CODES = 50
+"""Codes that are drawn for a room; the first that is free is taken."""
+MOST_WRONG_CODES = 10
+"""That a player may try within a minute: a code is no secret that keeps others out for long."""
+
+
+class TooManyCodes(rooms.RoomRefusal):
+    """The player tries codes that no room has."""
+
+
+class UnknownTemplate(rooms.RoomRefusal):
+    """No such kind of room."""
+
+
+class Lobby:
+    """The rooms, for the calls of players."""
+
+    def __init__(
+        self,
+        store: Store,
+        joining: Joining,
+        *,
+        chance: random.Random,
+        clock_ms: Callable[[], int],
+        lifetime_ms: int,
+        drive: Callable[[Match], None],
+        show: Callable[[Iterable[Ticket]], None],
+        leave: Callable[[str], Awaitable[Ticket]],
+    ) -> None:
+        """`drive` takes a match to its table; `show` puts tickets on the board; `leave` takes one
+        out, and returns it when its outcome is known."""
+        self.templates: Mapping[str, Template] = {}
+        self._store = store
+        self._joining = joining
+        self._chance = chance
+        self._clock_ms = clock_ms
+        self._lifetime_ms = lifetime_ms
+        self._drive = drive
+        self._show = show
+        self._leave = leave
+        self._watches: dict[str, set[asyncio.Event]] = {}
+        self._wrong: dict[str, deque[float]] = {}
+
+    async def open(
+        self,
+        player_id: str,
+        request_id: str,
+        template_id: str,
+        options: Mapping[str, OptionValue],
+        profile: bytes,
+        labels: Mapping[str, str],
+    ) -> Room:
+        """Opens a room. Raises UnknownTemplate, NoChoice, NoCode and what `Joining` does."""
+        template = self.templates.get(template_id)
+        if template is None:
+            raise UnknownTemplate(template_id)
+        now_ms = self._clock_ms()
+        room = Room(
+            room_id="r-" + secrets.token_hex(12),
+            code="",
+            request_id=request_id,
+            opener_id=player_id,
+            template_id=template_id,
+            terms=template.chosen(options),
+            labels=dict(labels),
+            expires_ms=now_ms + self._lifetime_ms,
+        )
+        room = rooms.come(room, player_id, profile)
+        live = await self._store.live_ticket(player_id)
+        if live is None or not live.room_id:  # a repeat is answered by the store
+            await self._joining.check_guest(player_id, room.terms, room.labels)
+        codes = [f"{self._chance.randrange(1_000_000):06}" for _ in range(CODES)]
+        return await self._told(self._store.open_room(room, codes, self._ticket(room, player_id)))
+
+    async def enter(self, player_id: str, code: str, profile: bytes) -> Room:
+        """Enters the room of a code. Raises UnknownRoom, TooManyCodes, RoomStarted, RoomFull,
+        TurnedOut, and what `Joining` does."""
+        self._count_wrong(player_id)
+        try:
+            room = await self._store.room_of_code(code)
+        except UnknownRoom:
+            self._wrong.setdefault(player_id, deque()).append(time.monotonic())
+            raise
+        if room.guest(player_id) is not None:
+            return room
+        rooms.come(room, player_id, profile)
+        await self._joining.check_guest(player_id, room.terms, room.labels)
+        return await self._told(
+            self._store.change_room(
+                room.room_id,
+                partial(rooms.come, player_id=player_id, profile=profile),
+                self._ticket(room, player_id),
+            )
+        )
+
+    async def sit(self, player_id: str, room_id: str, seat: int) -> Room:
+        """See `rooms.sit`."""
+        change = partial(rooms.sit, player_id=player_id, seat=seat)
+        return await self._store.change_room(room_id, change)
+
+    async def say_ready(self, player_id: str, room_id: str, ready: bool) -> Room:
+        """See `rooms.say_ready`."""
+        change = partial(rooms.say_ready, player_id=player_id, ready=ready)
+        return await self._store.change_room(room_id, change)
+
+    async def start(self, player_id: str, room_id: str) -> Room:
+        """See `rooms.start`. Its table comes, or the room is open again."""
+        match_id = "m-" + secrets.token_hex(12)
+        room, match = await self._store.start_room(room_id, player_id, match_id, self._clock_ms())
+        self._drive(match)
+        return room
+
+    async def turn_out(self, owner_id: str, room_id: str, player_id: str) -> Room:
+        """See `rooms.turn_out`."""
+        change = partial(rooms.turn_out, owner_id=owner_id, player_id=player_id)
+        room = await self._store.change_room(room_id, change)
+        if room.guest(player_id) is not None:
+            await self._take_out(
+                room, player_id, Problem("TURNED_OUT", "The owner turned you out.")
+            )
+        return await self._store.room(room_id)
+
+    async def go(self, player_id: str, room_id: str) -> Room:
+        """Leaves a room; raises RoomStarted where its table was asked for."""
+        room = await self._store.room(room_id)
+        if room.guest(player_id) is None:
+            return room
+        ticket = await self._store.live_ticket(player_id)
+        if ticket is not None and ticket.room_id == room_id:
+            ticket = await self._leave(ticket.ticket_id)
+            if ticket.is_live:
+                raise rooms.RoomStarted(room_id)
+        return await self._store.room(room_id)
+
+    async def room(self, player_id: str, room_id: str) -> Room:
+        """A room that the player is in; raises UnknownRoom."""
+        room = await self._store.room(room_id)
+        if room.guest(player_id) is None:
+            raise UnknownRoom(room_id)
+        return room
+
+    async def watch(self, player_id: str, room_id: str) -> AsyncGenerator[Room, None]:
+        """The room now, then as it changes, until it closes or the player is not in it."""
+        news = asyncio.Event()
+        self._watches.setdefault(room_id, set()).add(news)
+        try:
+            room = await self.room(player_id, room_id)
+            while True:
+                yield room
+                version = room.version
+                if room.state is RoomState.CLOSED or room.guest(player_id) is None:
+                    return
+                while room.version == version:
+                    await news.wait()
+                    news.clear()
+                    room = await self._store.room(room_id)
+        finally:
+            self._watches[room_id].discard(news)
+            if not self._watches[room_id]:
+                del self._watches[room_id]
+
+    def note(self, changed: Iterable[Room]) -> None:
+        """Tells watchers of rooms that have changed."""
+        for room in changed:
+            for news in self._watches.get(room.room_id, ()):
+                news.set()
+
+    async def close_expired(self) -> None:
+        """Closes the rooms whose time is over."""
+        problem = Problem("ROOM_EXPIRED", "The room was open for too long without a start.")
+        for room in await self._store.expired_rooms(self._clock_ms()):
+            for guest in room.guests:
+                await self._take_out(room, guest.player_id, problem)
+
+    async def _take_out(self, room: Room, player_id: str, problem: Problem) -> None:
+        ticket = await self._store.live_ticket(player_id)
+        if ticket is not None and ticket.room_id == room.room_id:
+            self._show([await self._store.fail(ticket.ticket_id, problem)])
+
+    async def _told(self, stored: Awaitable[Room]) -> Room:
+        try:
+            return await stored
+        except LiveTicket as other:  # another request of the player was quicker
+            if other.ticket.table_id:
+                raise AlreadySeated(other.player_id, other.ticket.table_id) from None
+            if other.ticket.room_id:
+                raise AlreadyInRoom(other.player_id, other.ticket.room_id) from None
+            raise AlreadyQueued(other.player_id, other.ticket) from None
+
+    def _ticket(self, room: Room, player_id: str) -> NewTicket:
+        ticket_id = "k-" + secrets.token_hex(12)
+        return NewTicket(
+            ticket_id=ticket_id,
+            request_id=f"room {ticket_id}",
+            members=(Member(player_id=player_id),),
+            pool_id="",
+            room_id=room.room_id,
+            labels=room.labels,
+            queued_ms=self._clock_ms(),
+        )
+
+    def _count_wrong(self, player_id: str) -> None:
+        wrong = self._wrong.get(player_id)
+        if wrong is None:
+            return
+        while wrong and wrong[0] < time.monotonic() - 60:
+            wrong.popleft()
+        if not wrong:
+            del self._wrong[player_id]
+        elif len(wrong) >= MOST_WRONG_CODES:
+            raise TooManyCodes(player_id)
