@@ -44,6 +44,25 @@ async def test_a_lone_item_does_not_wait_for_company() -> None:
     assert work.batches == [[1], [2]]
 
 
+async def test_after_a_batch_of_several_the_next_one_waits_for_company() -> None:
+    work = Work()
+    async with Batcher(work, gap_seconds=0.5) as batcher:
+        await asyncio.gather(batcher.submit(1), batcher.submit(2))
+        third = asyncio.create_task(batcher.submit(3))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert work.batches == [[1, 2]]
+        assert await asyncio.gather(third, batcher.submit(4)) == [6, 8]
+    assert work.batches == [[1, 2], [3, 4]]
+
+
+async def test_where_items_come_one_by_one_none_waits_for_company() -> None:
+    work = Work()
+    async with asyncio.timeout(30), Batcher(work, gap_seconds=60) as batcher:
+        assert [await batcher.submit(item) for item in (1, 2, 3)] == [2, 4, 6]
+    assert work.batches == [[1], [2], [3]]
+
+
 async def test_what_comes_while_a_batch_is_at_work_is_the_next_batch() -> None:
     work = Work()
     work.gate.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from fangcheng_matchmaking.board import MOST_PENDING, Board
+from fangcheng_matchmaking.board import MOST_PENDING, PACE_SEATINGS, Board, Pace
 from fangcheng_matchmaking.core import Member, Offer, Pool, Terms, Ticket, TicketState
 
 POOL = Pool(pool_id="pool", name="pool", terms=Terms(rule_set="baishan_kele"))
@@ -78,3 +78,39 @@ async def test_watches_that_ended_leave_nothing() -> None:
         with board.watching("t") as watch:
             watch.show(board.view(TICKET))
     assert not board._watches
+
+
+def test_an_estimate_is_made_of_the_pace_of_the_last_seatings() -> None:
+    pace = Pace()
+    assert pace.estimate_ms(5) is None
+    pace.seated(1_000, 4)
+    assert pace.estimate_ms(5) is None, "one seating is no pace"
+    pace.seated(3_000, 4)
+    pace.seated(5_000, 4)
+    assert pace.estimate_ms(1) == 500
+    assert pace.estimate_ms(8) == 4_000
+    for _ in range(PACE_SEATINGS):
+        pace.seated(9_000, 4)
+    assert pace.estimate_ms(8) == 0
+
+
+async def test_who_waits_is_told_how_long_yet_and_a_standby_ticket_is_not() -> None:
+    board = Board({"pool": Offer(pool=POOL)})
+    board.put(TICKET, replace(TICKET, ticket_id="bot", standby=True))
+    for now_ms in (0, 8_000):
+        board.note_seated("pool", now_ms, 4)
+    assert board.view(TICKET).estimate_ms == 2_000
+    assert board.view(replace(TICKET, ticket_id="bot", standby=True)).estimate_ms is None
+
+
+async def test_tickets_taken_for_a_match_that_was_not_formed_wait_again() -> None:
+    board = Board({"pool": Offer(pool=POOL)})
+    tickets = [replace(TICKET, ticket_id=f"t{n}", number=n) for n in range(4)]
+    tickets = [replace(one, members=(Member(player_id=f"p{one.number}"),)) for one in tickets]
+    board.put(*tickets)
+    (queue,) = board.of_pool("pool")
+    (group,) = queue.take(10**6)
+    assert len(queue) == 0
+    board.put(changed(tickets[2], TicketState.LEFT))
+    board.put_back(group)
+    assert [queue.position(one.ticket_id) for one in tickets] == [1, 2, 0, 3]

@@ -120,5 +120,6 @@ async def test_players_are_matched_by_their_skill(world: World) -> None:
     world.tables.close(table.table_id)
     for player in players:
         await player.join("ranked", "again")
+    assert world.wallet.calls == {}, "where nothing is staked no wallet is asked"
     await world.settled("casual")
     assert [(await player.now()).state for player in players] == [pb.TICKET_STATE_WAITING] * 4

@@ -161,7 +161,7 @@ class Joining:
         await self._check_balance(player_id, terms, None)
 
     async def _check_balance(self, player_id: str, terms: Terms, rating: Rating | None) -> float:
-        if not terms.stakes and rating is None:
+        if not terms.stakes and (rating is None or rating.by_skill):
             return 0.0  # no wallet is asked where nothing is at stake
         try:
             return await self._wallet.check(player_id, terms, rating)

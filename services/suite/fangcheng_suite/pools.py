@@ -1,7 +1,8 @@
 """Pools for whatever rule sets there are, written to a file for matchmaking to read.
 
 What comes with matchmaking is an example of a real game's pools; these are the suite's own, three
-for each rule set, so that a new rule set is played here without another word.
+for each rule set and a kind of private room, so that a new rule set is played here without another
+word.
 """
 
 from __future__ import annotations
@@ -36,9 +37,22 @@ def write_pools(
 ) -> Path:
     """Write the file; a table of the demo's pool of a rule set plays so many hands."""
     pools = [pool for rules in RULE_SETS for pool in _pools(rules, demo_hands(rules))]
-    entries = "".join(f"  - {json.dumps(pool, ensure_ascii=False)}\n" for pool in pools)
-    path.write_text(f"pools:\n{entries}", encoding="utf-8")
+    rooms = [_room(rules) for rules in RULE_SETS]
+    path.write_text(f"pools:\n{_entries(pools)}rooms:\n{_entries(rooms)}", encoding="utf-8")
     return path
+
+
+def _entries(entries: list[dict[str, Any]]) -> str:
+    return "".join(f"  - {json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
+
+
+def _room(rules: RuleSet) -> dict[str, Any]:
+    return {
+        "id": f"{rules.id}-friends",
+        "name": f"约局 With friends: {rules.name_zh} {rules.name_en}",
+        "rules": {"id": rules.id},
+        "hands": PRACTICE_HANDS,
+    }
 
 
 def _pools(rules: RuleSet, demo_hands: int) -> list[dict[str, Any]]:

@@ -30,6 +30,8 @@ from .errors import EvaluatorUnavailable
 from .metrics import TableMetrics
 
 MOST_TOGETHER = 1_000
+GAP_SECONDS = 0.005
+"""Between two batches, where several tables ask at once: a call costs as much as many questions."""
 MOST_CALLS = 32
 """Batches under way at the same time at most."""
 
@@ -66,7 +68,10 @@ class Evaluator:
         self._failing = False
         self._known: set[tuple[str, int]] = set()
         self._analyses: Batcher[evaluation.AnalyzeRequest, Analysis] = Batcher(
-            self._analyze, most_items=MOST_TOGETHER, most_running=MOST_CALLS
+            self._analyze,
+            most_items=MOST_TOGETHER,
+            most_running=MOST_CALLS,
+            gap_seconds=GAP_SECONDS,
         )
         self._scores: Batcher[evaluation.ScoreRequest, Score] = Batcher(
             self._score, most_items=MOST_TOGETHER, most_running=MOST_CALLS

@@ -25,7 +25,9 @@ class Batcher(Generic[Item, Result]):
     At most ``most_running`` calls are at work at once: 1 for a writer that must be alone, more
     where nobody should wait for the batch before. A batch has at most ``most_items`` items. With
     ``spread`` what waits is shared out among the calls that may begin: where a call has two stages,
-    one batch is in the first while the other is in the second.
+    one batch is in the first while the other is in the second. Where items come one by one but
+    thick, ``gap_seconds`` makes batches of them: one that follows a batch of several begins no
+    sooner after it than that.
 
     Whoever waits may be cancelled: its item is done all the same, so that a client that goes away
     does not tear a commit apart. An exception of ``work`` itself fails every item of its batch.
@@ -38,11 +40,14 @@ class Batcher(Generic[Item, Result]):
         most_items: int = 1_000,
         most_running: int = 1,
         spread: bool = False,
+        gap_seconds: float = 0.0,
     ) -> None:
         self._work = work
         self._most_items = most_items
         self._most_running = most_running
         self._spread = spread
+        self._gap_seconds = gap_seconds
+        self._not_before = 0.0
         self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
         self._running: set[asyncio.Task[None]] = set()
         self._scheduled = False
@@ -77,7 +82,10 @@ class Batcher(Generic[Item, Result]):
         # After everything else of this turn of the loop, so that all of it shares a batch.
         if self._waiting and not self._scheduled and len(self._running) < self._most_running:
             self._scheduled = True
-            loop.call_soon(self._start, loop)
+            if self._not_before > loop.time():
+                loop.call_at(self._not_before, self._start, loop)
+            else:
+                loop.call_soon(self._start, loop)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._scheduled = False
@@ -86,6 +94,7 @@ class Batcher(Generic[Item, Result]):
             free = self._most_running - len(self._running)
             count = min(count, -(-len(self._waiting) // free))
         batch, self._waiting = self._waiting[:count], self._waiting[count:]
+        self._not_before = loop.time() + self._gap_seconds if len(batch) > 1 else 0.0
         task = loop.create_task(self._do(batch))
         self._running.add(task)
         task.add_done_callback(self._done)

@@ -155,8 +155,8 @@ def read(laid_down: Words, hands: Words, i: int) -> RecordBits:
     at = HAND_WORDS * i
     first, second, third = hands[at], hands[at + 1], hands[at + 2]
     even = odd = even_2 = odd_2 = sequences = facts = kongs = concealed_kongs = 0
-    # All four places, empty ones too: how many melds there are, nobody can foresee.
-    for place in range(4):
+    # All four places or none: how many melds there are, nobody can foresee.
+    for place in range(4 if third & WORD_BITS else 0):
         row = MELD_WORDS * ((third >> (8 * place)) & 255)
         even += laid_down[row]
         odd += laid_down[row + 1]
