@@ -28,9 +28,10 @@ test: setup ## Run the tests that take seconds
 test-system: setup ## Run the tests that start the services as processes
 	$(BIN)/pytest -m "system and not slow" --timeout 600
 
-chaos: setup ## Kill and pause the wallet and its database for long (SECONDS=600 each engine; SEED=)
-	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_SEED=$(or $(SEED),$$RANDOM) \
-		$(BIN)/pytest tests/system/test_wallet_bank.py -s
+chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), tables (HANDS=25 each); SEED=
+	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_HANDS=$(or $(HANDS),25) \
+		FANGCHENG_CHAOS_SEED=$(or $(SEED),$$RANDOM) \
+		$(BIN)/pytest tests/system/test_wallet_bank.py tests/system/test_table_chaos.py -s
 
 test-slow: setup ## Run the tests that take minutes
 	$(BIN)/pytest -m slow --timeout 3600

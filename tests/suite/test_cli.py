@@ -72,6 +72,8 @@ def test_the_promised_commands_are_there() -> None:
         "rules",
         "tables",
         "watch",
+        "journal archive",
+        "journal months",
         "ledger archive",
         "ledger audit",
         "ledger backup",

@@ -103,7 +103,7 @@ async def test_the_drill(tmp_path: Path) -> None:
         access = Access(lambda service: bank.running.address, KEY)
         for summary in ("settled now", "12 known, 0 settled now"):
             console = told()
-            await replay(access, tmp_path / "table.db", ALWAYS, console)
+            await replay(access, str(tmp_path / "table.db"), ALWAYS, console)
             assert "12 settlements told" in text(console)
             assert summary in text(console)
             assert "0 paid otherwise than before, 0 refused" in text(console)
@@ -112,7 +112,7 @@ async def test_the_drill(tmp_path: Path) -> None:
         assert list(audit.findings) == []
         assert audit.settlements == 12
         console = told()
-        await replay(access, tmp_path / "table.db", datetime.now(UTC), console)
+        await replay(access, str(tmp_path / "table.db"), datetime.now(UTC), console)
         assert "0 settlements told" in text(console)
         with pytest.raises(SuiteError, match="there is no journal"):
-            await replay(access, tmp_path / "none.db", ALWAYS, told())
+            await replay(access, str(tmp_path / "none.db"), ALWAYS, told())

@@ -190,6 +190,21 @@ async def test_a_drained_replica_leaves_its_tables_and_players_see_a_resumed_str
             )
 
 
+async def test_a_client_that_knew_the_owner_alone_finds_the_next_one_elsewhere(tmp_path):
+    async with replicas(tmp_path) as (lost, other):
+        table_id = await make(lost, hands=2)
+        both = f"ipv4:{lost.address},{other.address}"
+        players = [Seated(lost.address, name, table_id, elsewhere=both) for name in PLAYERS]
+        playing = asyncio.gather(*(player.play() for player in players))
+        await until(lambda: all(len(player.events) > 20 for player in players), 30)
+        await lost.stop()
+        await asyncio.wait_for(playing, 60)
+        for player in players:
+            numbers = [event.number for event in player.events]
+            assert numbers == list(range(1, len(numbers) + 1))
+            assert player.events[-1].table_closed.reason == "hands_played"
+
+
 async def owners_of(service: World, tables: list[str]) -> set[str]:
     stub = service.stub("operator")
     asked = [stub.GetTable(wire.GetTableRequest(table_id=table_id)) for table_id in tables]
@@ -197,18 +212,22 @@ async def owners_of(service: World, tables: list[str]) -> set[str]:
 
 
 class Seated(Player):
-    """A player whose client knows all replicas."""
+    """A player whose client knows all replicas, or at first the owner alone."""
 
-    def __init__(self, target: str, name: str, table_id: str) -> None:
+    def __init__(self, target: str, name: str, table_id: str, elsewhere: str = "") -> None:
         super().__init__(World(Path()), name)
         self._target = target
+        self._elsewhere = elsewhere or target
         self._table_id = table_id
 
     async def play(self, table_id: str = "") -> None:
         token = mint_token(DEV_KEY, f"player:{self._name}")
-        async with connect(self._target, token) as channel:
-            stub: Any = TableServiceStub(channel)
-            async for event in attend(channel, self._table_id):
+        async with (
+            connect(self._target, token) as channel,
+            connect(self._elsewhere, token) as elsewhere,
+        ):
+            stub: Any = TableServiceStub(elsewhere)
+            async for event in attend(channel, self._table_id, elsewhere=elsewhere):
                 self.events.append(event)
                 if event.HasField("prompt"):
                     await self.answer(stub, event.prompt)
@@ -243,13 +262,13 @@ async def test_a_table_that_lost_its_owner_is_played_on_by_whoever_is_asked(tmp_
 async def test_the_tables_of_a_lost_replica_are_taken_over_without_being_asked_for(tmp_path):
     async with replicas(tmp_path) as (lost, other):
         tables = [await make(lost, f"r{n}") for n in range(6)]
-        # It stops without a word: nobody renews the lease, and it has not been given back.
+        # Its lease is over, though nobody has told it.
         journal = await open_postgres(lost.settings().database)
         try:
             (owner,) = [o for o in await journal.owners() if o.endpoint == lost.address]
             claims = await journal.held(owner.owner_id)
             assert {claim.table_id for claim in claims} == set(tables)
-            await journal.renew(owner.owner_id, 0)
+            await journal.leave(owner.owner_id)
             taken = other.value
             await until(lambda: taken("fangcheng_table_unowned") == 0 and owned(other) == 6)
             # The one that was only thought lost wakes up, and finds that it has lost them.

@@ -383,6 +383,8 @@ async def test_viewers_that_vanish_leave_nothing_behind(service):
 @pytest.mark.timeout(600)
 async def test_ten_thousand_vanishing_viewers_leave_memory_flat(service):
     """A handler that swallows CancelledError leaks memory per stream (grpc/grpc#43360)."""
+    # A whole hand first, so that what the evaluator in this process loads once is there.
+    await play_all(service, await make(service, "r0"))
     table_id = await make(service, hands=1000)
 
     def resident() -> int:

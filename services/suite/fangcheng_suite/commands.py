@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import commands_records
+from . import commands_journal, commands_records
 from .cli import EXIT_INTERRUPTED
 from .errors import SuiteError
 from .state import StateFolder, default_folder
@@ -39,6 +39,7 @@ app = typer.Typer(
 ledger = typer.Typer(no_args_is_help=True, help="The wallet's books.")
 app.add_typer(commands_records.records)
 app.add_typer(ledger, name="ledger")
+app.add_typer(commands_journal.journal, name="journal")
 wallet = typer.Typer(no_args_is_help=True, help="The wallet as a service: ours or a studio's own.")
 app.add_typer(wallet, name="wallet")
 
@@ -439,9 +440,12 @@ def replay(
         datetime, typer.Option(help="Only hands settled from then on, UTC.")
     ] = datetime(1970, 1, 1),
     journal: Annotated[
-        Path | None,
-        typer.Option(help="Journal of the tables. Default: the state folder's."),
-    ] = None,
+        str,
+        typer.Option(
+            help="Journal of the tables: SQLite file or postgresql:// address. Default: the state "
+            "folder's."
+        ),
+    ] = "",
     state: State = None,
 ) -> None:
     """Tell a restored wallet again what the tables have settled, by key: nothing is paid twice.
@@ -451,9 +455,9 @@ def replay(
     from .restoring import replay as run_replay
 
     access = _access(state)
-    file = journal or _state_file(state, "table.db")
+    address = journal or str(_state_file(state, "table.db"))
     console = _console()
-    _run(lambda: run_replay(access, file, since.replace(tzinfo=UTC), console))
+    _run(lambda: run_replay(access, address, since.replace(tzinfo=UTC), console))
 
 
 def _state_file(state: Path | None, name: str) -> Path:

@@ -14,9 +14,10 @@ from rich.markup import escape
 
 from fangcheng.wallet.v1 import settlement_pb2, settlement_pb2_grpc
 from fangcheng_kit.migrations import BadDatabase
+from fangcheng_kit.settings import is_postgres
 from fangcheng_table.convert_settlement import payments_from_wire, settle_request
+from fangcheng_table.journals import open_journal
 from fangcheng_table.settlements import SettledHand, settled_hands
-from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.store import JournalError
 from fangcheng_wallet.backup import BackupFailed, backup, restore
 from fangcheng_wallet.currencies import BadCurrencies, load_currencies
@@ -71,13 +72,13 @@ async def restore_ledger(
     console.print("[green]The ledger is balanced, and every entry is as it was written.[/green]")
 
 
-async def replay(access: Access, journal_file: Path, since: datetime, console: Console) -> None:
+async def replay(access: Access, journal_address: str, since: datetime, console: Console) -> None:
     """Tell a restored wallet every settlement of a table journal again, by its key.
 
     Those that it has are answered as before; what came after the backup is settled now, in the
     order in which it was then, and from what is available where a hold is not there any more.
     """
-    hands = await _settled_since(journal_file, round(since.timestamp() * 1_000))
+    hands = await _settled_since(journal_address, round(since.timestamp() * 1_000))
     counts: Counter[str] = Counter()
     async with access.channel("wallet", "service:table") as channel:
         stub = settlement_pb2_grpc.SettlementServiceStub(channel)
@@ -104,11 +105,11 @@ async def replay(access: Access, journal_file: Path, since: datetime, console: C
         raise SuiteError("the wallet refuses settlements of the journal")
 
 
-async def _settled_since(journal_file: Path, since_ms: int) -> list[SettledHand]:
-    if not await asyncio.to_thread(journal_file.exists):
-        raise SuiteError(f"there is no journal {journal_file}")
+async def _settled_since(journal_address: str, since_ms: int) -> list[SettledHand]:
+    if not (is_postgres(journal_address) or await asyncio.to_thread(Path(journal_address).exists)):
+        raise SuiteError(f"there is no journal {journal_address}")
     try:
-        journal = SqliteJournal(journal_file)
+        journal = await open_journal(journal_address)
         try:
             async with aclosing(settled_hands(journal)) as found:
                 hands = [hand async for hand in found if hand.time_ms >= since_ms]

@@ -43,7 +43,10 @@ class Peers:
         """A stub for a replica, with no credentials of its own; untyped, as stubs of aio are."""
         channel = self._channels.get(endpoint)
         if channel is None:
-            channel = self._channels[endpoint] = self._kit.connect(endpoint, own_token=False)
+            # One that drains still answers for its tables; and who asked us repeats by itself.
+            channel = self._channels[endpoint] = self._kit.connect(
+                endpoint, own_token=False, options=[("grpc.service_config", "{}")]
+            )
         return kind(channel)
 
     def many_seats(self, context: Any) -> OpenStream:

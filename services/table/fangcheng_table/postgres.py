@@ -159,7 +159,7 @@ class PostgresJournal(Reads):
 
     async def create(self, table: NewTable, records: Sequence[Record], owner_id: str) -> NewTable:
         """See `store.Journal`."""
-        month = _month_now()
+        month = month_now()
         rows = _rows(records)
 
         async def do(db: Any) -> NewTable:
@@ -198,7 +198,11 @@ class PostgresJournal(Reads):
             self._know(table.table_id, _Place(place, month))
             return table
 
-        return await self._write(do)
+        try:
+            return await self._write(do)
+        except JournalError:
+            self._months.discard(month)  # its partition may have gone with the transaction
+            raise
 
     async def append(
         self,
@@ -493,6 +497,7 @@ def _rows(records: Sequence[Record]) -> list[tuple[int, int, bytes]]:
     return [(record.sequence, record.time_ms, encode(record.event)) for record in records]
 
 
-def _month_now() -> int:
+def month_now() -> int:
+    """The month that a table made now belongs to, UTC: 202601."""
     now = datetime.now(UTC)
     return now.year * 100 + now.month

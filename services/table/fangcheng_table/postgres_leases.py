@@ -13,7 +13,7 @@ _LIVE = "SELECT owner_id FROM owners WHERE until > clock_timestamp()"
 
 async def join(db: Any, owner: Owner, lease_ms: int) -> None:
     """Begin a lease; forget owners that ended long ago."""
-    await db.execute("DELETE FROM owners WHERE until < now() - interval '1 hour'")
+    await db.execute("DELETE FROM owners WHERE until < now() - interval '7 days'")
     await db.execute(
         f"INSERT INTO owners VALUES ($1, $2, {_UNTIL.format('$3::bigint')}) ON CONFLICT (owner_id)"  # noqa: S608
         " DO UPDATE SET endpoint = excluded.endpoint, until = excluded.until",

@@ -12,9 +12,16 @@ from fangcheng_rules import events as play
 from fangcheng_rules.tiles import code
 
 from . import convert
-from .errors import HandNotFinished, InvalidCursor, NotSeated, UnknownHand, UnknownTable
+from .errors import (
+    HandNotFinished,
+    InvalidCursor,
+    NotSeated,
+    TableArchived,
+    UnknownHand,
+    UnknownTable,
+)
 from .events import HandOpened, HandSettled, PlayerSeated, TableCreated
-from .store import FoundHand, HandEntry, HandFilter, Journal, Record
+from .store import Archived, FoundHand, HandEntry, HandFilter, Journal, Record
 from .views import Projector
 
 AT_ONCE = 100
@@ -47,7 +54,7 @@ class Records:
     async def record(self, table_id: str, hand_number: int, player_id: str = "") -> wire.HandRecord:
         """Everything about a hand that has ended; for a player, only a hand of its own.
 
-        Raises `UnknownTable`, `UnknownHand`, `HandNotFinished` and `NotSeated`.
+        Raises `UnknownTable`, `TableArchived`, `UnknownHand`, `HandNotFinished` and `NotSeated`.
         """
         wanted = HandFilter(table_id=table_id, hand_number=hand_number)
         for found in await self._journal.hands(wanted, None, 1):
@@ -95,15 +102,19 @@ class Records:
                         await next_hand.wait()
 
     async def _shown(self, hand: FoundHand, *, with_records: bool) -> wire.FinishedHand:
-        return wire.FinishedHand(
-            cursor=str(hand.place),
-            entry=entry_to_wire(hand.entry),
-            record=await self._of(hand.entry) if with_records else None,
-        )
+        shown = wire.FinishedHand(cursor=str(hand.place), entry=entry_to_wire(hand.entry))
+        if with_records:
+            # Who begins long ago comes across hands whose events are in archives by now.
+            with contextlib.suppress(TableArchived):
+                shown.record.CopyFrom(await self._of(hand.entry))
+        return shown
 
     async def _of(self, entry: HandEntry) -> wire.HandRecord:
-        """Reads the hand's events alone, and the table's first one."""
-        opening = await self._journal.read(entry.table_id, 0, 1)
+        """Reads the hand's events alone, and the table's first one; raises `TableArchived`."""
+        try:
+            opening = await self._journal.read(entry.table_id, 0, 1)
+        except Archived as error:
+            raise TableArchived(entry.table_id) from error
         events = await self._journal.read(
             entry.table_id, entry.first_sequence - 1, entry.last_sequence
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .events import HandSettled, TableCreated
 from .settlement import Settlement, settlement_of
 from .state import TableState
-from .store import Filter, Journal, Record
+from .store import Archived, Filter, Journal, Record
 
 _PAGE = 100
 
@@ -45,7 +45,11 @@ async def settled_hands(journal: Journal) -> AsyncGenerator[SettledHand, None]:
     while True:
         found = await journal.find(Filter(include_closed=True), before, _PAGE)
         for one in found:
-            for hand in settled_of(await journal.read(one.table_id)):
+            try:
+                records = await journal.read(one.table_id)
+            except Archived:
+                continue  # older than any backup that is still of use
+            for hand in settled_of(records):
                 yield hand
         if len(found) < _PAGE:
             return

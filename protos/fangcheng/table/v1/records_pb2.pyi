@@ -451,7 +451,7 @@ class FinishedHand(_message.Message):
 
     @_builtins.property
     def record(self) -> Global___HandRecord:
-        """Its record, where the request asks for them."""
+        """Its record, where the request asks for them; not of a hand whose events were archived."""
 
     def __init__(
         self,

@@ -60,7 +60,8 @@ class TableRecordServiceServicer(object):
         """The record of a hand that has ended: everything, from the secret of its shuffle to its payments,
         which are missing until it is paid. For the players of the hand, operators and services.
 
-        NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
+        NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND; TABLE_ARCHIVED: its events were moved out of the database),
+        FAILED_PRECONDITION (HAND_NOT_FINISHED),
         PERMISSION_DENIED (NOT_SEATED).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -40,7 +40,8 @@ class TableRecordServiceStub:
     """The record of a hand that has ended: everything, from the secret of its shuffle to its payments,
     which are missing until it is paid. For the players of the hand, operators and services.
 
-    NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
+    NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND; TABLE_ARCHIVED: its events were moved out of the database),
+    FAILED_PRECONDITION (HAND_NOT_FINISHED),
     PERMISSION_DENIED (NOT_SEATED).
     """
     ListHandRecords: _grpc.UnaryUnaryMultiCallable[_records_pb2.ListHandRecordsRequest, _records_pb2.ListHandRecordsResponse]
@@ -67,7 +68,8 @@ class TableRecordServiceAsyncStub(TableRecordServiceStub):
     """The record of a hand that has ended: everything, from the secret of its shuffle to its payments,
     which are missing until it is paid. For the players of the hand, operators and services.
 
-    NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
+    NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND; TABLE_ARCHIVED: its events were moved out of the database),
+    FAILED_PRECONDITION (HAND_NOT_FINISHED),
     PERMISSION_DENIED (NOT_SEATED).
     """
     ListHandRecords: _aio.UnaryUnaryMultiCallable[_records_pb2.ListHandRecordsRequest, _records_pb2.ListHandRecordsResponse]  # type: ignore[assignment]
@@ -97,7 +99,8 @@ class TableRecordServiceServicer(metaclass=_abc_1.ABCMeta):
         """The record of a hand that has ended: everything, from the secret of its shuffle to its payments,
         which are missing until it is paid. For the players of the hand, operators and services.
 
-        NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND), FAILED_PRECONDITION (HAND_NOT_FINISHED),
+        NOT_FOUND (UNKNOWN_TABLE, UNKNOWN_HAND; TABLE_ARCHIVED: its events were moved out of the database),
+        FAILED_PRECONDITION (HAND_NOT_FINISHED),
         PERMISSION_DENIED (NOT_SEATED).
         """
 

@@ -27,6 +27,12 @@ if _version_not_supported:
 
 class TableServiceStub(object):
     """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
     """
 
     def __init__(self, channel):
@@ -94,6 +100,12 @@ class TableServiceStub(object):
 
 class TableServiceServicer(object):
     """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
     """
 
     def CreateTable(self, request, context):
@@ -150,7 +162,8 @@ class TableServiceServicer(object):
     def AttendMany(self, request_iterator, context):
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-        a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+        a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
+        its last number); the stream goes on. As a whole it
         is closed as Attend is, if its reader is too slow.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -308,6 +321,12 @@ def add_TableServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class TableService(object):
     """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
     """
 
     @staticmethod

@@ -34,7 +34,14 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TableServiceStub:
-    """Creates tables and plays them."""
+    """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -78,7 +85,8 @@ class TableServiceStub:
     AttendMany: _grpc.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+    a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
+    its last number); the stream goes on. As a whole it
     is closed as Attend is, if its reader is too slow.
     """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
@@ -143,7 +151,14 @@ class TableServiceStub:
 
 @_typing.type_check_only
 class TableServiceAsyncStub(TableServiceStub):
-    """Creates tables and plays them."""
+    """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTable: _aio.UnaryUnaryMultiCallable[_table_pb2.CreateTableRequest, _table_pb2.CreateTableResponse]  # type: ignore[assignment]
@@ -184,7 +199,8 @@ class TableServiceAsyncStub(TableServiceStub):
     AttendMany: _aio.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]  # type: ignore[assignment]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+    a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
+    its last number); the stream goes on. As a whole it
     is closed as Attend is, if its reader is too slow.
     """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
@@ -248,7 +264,14 @@ class TableServiceAsyncStub(TableServiceStub):
     """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Creates tables and plays them."""
+    """Creates tables and plays them.
+
+    Of several replicas one plays a table, its owner; any other passes calls and streams about it on.
+    While a table is on its way from one owner to another, its streams end and its calls are answered
+    with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
+    them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
+    out of the database.
+    """
 
     @_abc_1.abstractmethod
     def CreateTable(
@@ -317,7 +340,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_pb2.AttendManyResponse], _abc.AsyncIterator[_table_pb2.AttendManyResponse]]:
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-        a problem for it, of the reasons of Attend and Act, or NOT_ADDED; the stream goes on. As a whole it
+        a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
+        its last number); the stream goes on. As a whole it
         is closed as Attend is, if its reader is too slow.
         """
 
