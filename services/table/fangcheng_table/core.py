@@ -70,6 +70,10 @@ from .settlement import Settlement, settlement_of
 from .state import TableState
 
 
+def tell_nobody(_: TableState) -> None:
+    """For `Table.before_hand`, where nobody wants to know."""
+
+
 class Table:
     """A table that is played."""
 
@@ -80,7 +84,7 @@ class Table:
         self._clocks = Clocks()
         self._attending: set[int] = set()
         self._resumed = set(SEATS) if resumed else set[int]()
-        self.before_hand: Callable[[TableState], None] = lambda state: None
+        self.before_hand: Callable[[TableState], None] = tell_nobody
         """Told the state as a hand is about to begin."""
 
     @classmethod

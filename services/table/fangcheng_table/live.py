@@ -23,7 +23,7 @@ from fangcheng_rules.actions import AnalyzeQuestion, Question
 from . import convert, convert_play, operating, votes
 from .clocks import Patience
 from .codec import UnknownEvent
-from .core import Table
+from .core import Table, tell_nobody
 from .errors import (
     AttendedElsewhere,
     JournalUnavailable,
@@ -393,6 +393,7 @@ class LiveTable:
         finally:
             # So that nothing in here holds on to the whole: it goes without the garbage collector.
             self.feed.ms_left = no_time_left
+            self._table.before_hand = tell_nobody
             for task in self._tasks:
                 task.cancel()
             inputs, self._inbox = self._inbox, []
