@@ -202,9 +202,9 @@ def _end(text: str) -> End:
     return Win(
         winners=_seats(match["seats"]),
         tile=from_name(match["tile"]),
-        by=by,  # type: ignore[arg-type]  # one of the three, by the table above
+        by=by,
         source=int(match["source"]) if match["source"] else None,
-        after_kong=match["kong"],  # type: ignore[arg-type]  # one of the three, by the pattern
+        after_kong=match["kong"],
         kong_source=int(match["fed"]) if match["fed"] else None,
         after_flower=bool(match["flower"]),
         discard_after_kong=bool(match["late"]),
