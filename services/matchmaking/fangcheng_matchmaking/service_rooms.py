@@ -126,9 +126,7 @@ def _told() -> Iterator[None]:
     except NoCode:
         raise Unavailable("NO_CODE", "Too many rooms are open now; try again later.") from None
     except Unanswered:
-        raise Unavailable(
-            "DEPENDENCY_UNAVAILABLE", "A service that this call needs does not answer; repeat it."
-        ) from None
+        raise refusals.unanswered() from None
 
 
 def _refusal(error: rooms.RoomRefusal) -> ServiceError:
