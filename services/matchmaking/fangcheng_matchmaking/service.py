@@ -160,7 +160,9 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
             request.player_id not in avoided
         ):
             raise FailedPrecondition(
-                "TOO_MANY_AVOIDED", f"At most {MOST_AVOIDED}; stop avoiding another first."
+                "TOO_MANY_AVOIDED",
+                f"At most {MOST_AVOIDED}; stop avoiding another first.",
+                field="player_id",
             )
         else:
             await self._matchmaker.keep_apart(pair)
@@ -281,12 +283,10 @@ async def _reload(
             if wrong:
                 raise BadPools("\n".join(f"{path or 'pools.yaml'}: {one}" for one in wrong))
             matchmaker.lobby.templates = offers.rooms
-            await matchmaker.reload(offers.pools)
+            matchmaker.reload(offers.pools)
         except BadPools as error:
             log.error("the pools stay as they are", problem=str(error))
             metrics.reloaded(used=False)
-        except StoreUnavailable:
-            log.exception("cannot place the tickets of pools that are gone")
         else:
             log.info("pools reloaded", pools=len(offers.pools), rooms=len(offers.rooms))
             metrics.reloaded(used=True)
