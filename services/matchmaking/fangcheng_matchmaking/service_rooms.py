@@ -137,8 +137,8 @@ def _refusal(error: rooms.RoomRefusal) -> ServiceError:
             return InvalidArgument(
                 "NO_CHOICE", f"The option {error} cannot be chosen so here.", field="options"
             )
-        case rooms.UnknownRoom():
-            return NotFound("UNKNOWN_ROOM", "There is no such room for you.")
+        case rooms.UnknownRoom(field=field):
+            return NotFound("UNKNOWN_ROOM", "There is no such room for you.", field=field)
         case lobby.TooManyCodes():
             return ResourceExhausted(
                 "TOO_MANY_CODES", "Too many wrong codes; wait a minute.", retry_after_seconds=60
