@@ -130,7 +130,7 @@ class Stage:
         )
 
     async def open(self, **more: Any) -> LiveTable:
-        event = created(timing=Timing(claim_window_ms=0, between_hands_ms=0), **more)
+        event = created(**more)
         table = NewTable(
             event.table_id, "r1", "", event.rule_set, event.revision, PLAYERS, event.labels
         )
