@@ -70,7 +70,7 @@ def _file() -> descriptor_pb2.FileDescriptorProto:
             server_streaming=stream_out,
         )
         access = method.options.Extensions[access_pb2.access]
-        access.roles.extend(roles)  # type: ignore[arg-type]  # numbers of the enum
+        access.roles.extend(roles)
         access.services.extend(services)
         access.scope = scope
     bare = file.service.add(name="BareService")

@@ -43,7 +43,7 @@ async def with_admission(
 
 async def refused(call: object) -> tuple[str, str, dict[str, str]]:
     with pytest.raises(grpc.aio.AioRpcError) as error:
-        await call  # type: ignore[misc]
+        await call
     assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
     told = explain(error.value)
     return told.reason, told.message, dict(told.metadata)

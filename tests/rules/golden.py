@@ -40,6 +40,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.ruleset import WinBy
 from fangcheng_rules.scoring import (
     Dissolved,
     Draw,
@@ -47,11 +48,14 @@ from fangcheng_rules.scoring import (
     End,
     Escape,
     FinishedHand,
+    KongKind,
     SeatEnd,
     Win,
 )
 from fangcheng_rules.tiles import from_name, name
 
+VERBS: dict[str, WinBy] = {"draw": "self_draw", "win": "discard", "rob": "rob_kong"}
+KONGS: dict[str, KongKind] = {"exposed": "exposed", "added": "added", "concealed": "concealed"}
 FOLDER = Path(__file__).parent.parent / "golden"
 MELDS = {
     "chi": MeldKind.CHI,
@@ -198,13 +202,12 @@ def _end(text: str) -> End:
     )
     if match is None:
         raise ValueError(f"no such end: {text}")
-    by = {"draw": "self_draw", "win": "discard", "rob": "rob_kong"}[match["verb"]]
     return Win(
         winners=_seats(match["seats"]),
         tile=from_name(match["tile"]),
-        by=by,  # type: ignore[arg-type]  # one of the three, by the table above
+        by=VERBS[match["verb"]],
         source=int(match["source"]) if match["source"] else None,
-        after_kong=match["kong"],  # type: ignore[arg-type]  # one of the three, by the pattern
+        after_kong=KONGS.get(match["kong"]),
         kong_source=int(match["fed"]) if match["fed"] else None,
         after_flower=bool(match["flower"]),
         discard_after_kong=bool(match["late"]),

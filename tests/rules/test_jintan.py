@@ -258,7 +258,7 @@ def waiting(hand: str, melds: Sequence[Meld] = (), flowers: str = "", **more: ob
 
 
 def wins(seat: Seat, tile: str, by: str = "discard") -> bool:
-    return RULE_SET.calls.may_win(TABLE, seat, from_name(tile), by)  # type: ignore[arg-type]  # text is easier to read
+    return RULE_SET.calls.may_win(TABLE, seat, from_name(tile), by)
 
 
 def swapped(taken: str, own: str) -> str:

@@ -36,7 +36,7 @@ def test_a_hand_of_an_older_revision_replays_by_its_own_rules(
 ) -> None:
     file = files()[0]
     _, events = play(read(file.read_text(encoding="utf-8")))
-    older = rule_set(events[0].rule_set)  # type: ignore[union-attr]  # a hand begins with it
+    older = rule_set(events[0].rule_set)
     newest = dataclasses.replace(older, revision=older.revision + 1)
     known = {(rules.id, rules.revision): rules for rules in (older, newest)}
     monkeypatch.setattr(rulesets, "_KNOWN", known)

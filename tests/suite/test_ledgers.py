@@ -158,7 +158,7 @@ def wallet_at(address: str, **more: object) -> Wallet:
         "operator_token": None,
         **more,
     }
-    return Wallet(**fields)  # type: ignore[arg-type]  # as the test names them
+    return Wallet(**fields)
 
 
 async def test_the_command_tells_which_promise_is_broken() -> None:

@@ -63,7 +63,7 @@ async def _played(suite: Running) -> Game:
         await bank.give(bot.player_id)
 
     before = player.attend
-    player.attend = recording  # type: ignore[assignment]  # what the bots are told is kept
+    player.attend = recording
     try:
         seated: asyncio.Future[player.Place] = asyncio.get_running_loop().create_future()
         for bot in bots:

@@ -102,9 +102,9 @@ def finished(hand: rules.FinishedHand) -> scoring.FinishedHand:
             end = scoring.Win(
                 winners=tuple(hand.win.winners),
                 tile=from_code(hand.win.tile),
-                by=hand.win.by,  # type: ignore[arg-type]  # the table's word for it
+                by=hand.win.by,
                 source=hand.win.from_seat if hand.win.HasField("from_seat") else None,
-                after_kong=hand.win.after_kong or None,  # type: ignore[arg-type]  # as above
+                after_kong=hand.win.after_kong or None,
                 kong_source=hand.win.kong_from_seat
                 if hand.win.HasField("kong_from_seat")
                 else None,

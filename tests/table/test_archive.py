@@ -19,8 +19,8 @@ from fangcheng_table.records import Records
 from fangcheng_table.store import Archived, Filter, HandFilter, NewTable, Record
 from tests.postgres import database_of
 
+from .journals import hand
 from .tables import PLAYERS, Drive, Stake, at_random, created
-from .test_journal import hand
 
 
 def new(number: int) -> NewTable:

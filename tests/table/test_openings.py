@@ -37,7 +37,7 @@ def test_what_follows_after_an_opening_leads_where_the_whole_journal_does(seed):
 def test_every_field_of_a_table_is_in_its_opening():
     seat = SeatState(
         plan=SeatPlan("eve", b"\x00", ("h",), True),
-        **{  # type: ignore[arg-type]  # values of every kind of field
+        **{
             field.name: {"bool": True, "int": 7, "str": "word", "bytes": b"\xff"}[field.type]
             for field in fields(SeatState)
             if field.type in ("bool", "int", "str", "bytes")

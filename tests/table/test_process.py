@@ -93,7 +93,7 @@ async def test_a_table_that_is_killed_in_the_middle_of_hands_goes_on(tmp_path):
         kills = 0
         for _ in range(3):
             seen = len(players[0].events) + rng.randrange(20, 90)
-            await until(lambda seen=seen: len(players[0].events) > seen or playing.done(), 60)  # type: ignore[misc]  # its default is a number
+            await until(lambda seen=seen: len(players[0].events) > seen or playing.done(), 60)
             if playing.done():
                 break
             assert await service.end(signal.SIGKILL) == -signal.SIGKILL

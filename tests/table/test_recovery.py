@@ -28,7 +28,7 @@ from fangcheng_rules.scoring import FinishedHand, Score, score
 from fangcheng_table.clocks import Patience
 from fangcheng_table.convert import options_from_wire
 from fangcheng_table.errors import JournalUnavailable, StaleDecision
-from fangcheng_table.events import Payment, Timing
+from fangcheng_table.events import Payment
 from fangcheng_table.feed import Reader, Waiter
 from fangcheng_table.gameclock import GameClock
 from fangcheng_table.live import LiveTable, Surroundings
@@ -117,8 +117,8 @@ class Stage:
         self.stores: list[bool] = []
         self.around = Surroundings(
             journal=journal,
-            evaluator=NearEvaluator(),  # type: ignore[arg-type]  # as far as a table asks it
-            outbox=self.wallet,  # type: ignore[arg-type]  # as above
+            evaluator=NearEvaluator(),
+            outbox=self.wallet,
             metrics=TableMetrics(CollectorRegistry()),
             log=structlog.get_logger(),
             patience=Patience(),
@@ -130,7 +130,7 @@ class Stage:
         )
 
     async def open(self, **more: Any) -> LiveTable:
-        event = created(timing=Timing(claim_window_ms=0, between_hands_ms=0), **more)
+        event = created(**more)
         table = NewTable(
             event.table_id, "r1", "", event.rule_set, event.revision, PLAYERS, event.labels
         )
@@ -222,7 +222,7 @@ async def test_nothing_is_shown_before_it_is_stored(tmp_path):
             await gate.wait()
             await append(table_id, records, **more)
 
-        it.journal.append = held  # type: ignore[method-assign]  # a disk that takes its time
+        it.journal.append = held
         waiter = Waiter(60)
         running = asyncio.create_task(table.run())
         reader = table.attend(0, 0, b"", waiter.wake)
@@ -294,7 +294,7 @@ async def test_a_table_that_fails_by_a_fault_of_ours_is_rebuilt(tmp_path):
         async def meddle() -> None:
             for _ in range(5):
                 seen = table.feed.last(0)
-                await until(lambda seen=seen: table.feed.last(0) > seen + 20)  # type: ignore[misc]  # its default is a number
+                await until(lambda seen=seen: table.feed.last(0) > seen + 20)
                 with pytest.raises(JournalUnavailable):
                     await table.do(breaks)
 
@@ -534,8 +534,7 @@ async def test_a_hand_goes_on_after_a_restart(service):
         acts = service.value("fangcheng_table_act_seconds_count")
         await until(
             lambda acts=acts: (
-                service.value("fangcheng_table_act_seconds_count") > acts + 15  # type: ignore[misc]  # its default is a number
-                or playing.done()
+                service.value("fangcheng_table_act_seconds_count") > acts + 15 or playing.done()
             )
         )
         await service.restart()

@@ -139,7 +139,7 @@ async def test_the_command_tells_what_went(years: Years, tmp_path: Path) -> None
     console = Console(file=io.StringIO(), width=200)
     file = tmp_path / "january.json.gz"
     await archive_month(years.address, "2026-01", file, console)
-    told = console.file.getvalue()  # type: ignore[attr-defined]  # it is the one above
+    told = console.file.getvalue()
     assert "14 entries of 2026-01, up to entry 14" in told
     assert "Head of the chain after 2026-01: 6:" in told
     with pytest.raises(SuiteError, match="is there already"):

@@ -358,7 +358,7 @@ async def test_who_holds_the_ledger_too_long_makes_the_wallet_give_up(
         command = settle("t/2", silver(3, 0, 1))
         async with db.transaction():
             await db.execute("SELECT FROM head FOR UPDATE")
-            store._writer._give_up = nothing  # type: ignore[method-assign]  # keeps its session
+            store._writer._give_up = nothing
             with pytest.raises(WalletContended):
                 await store.settle(command)
         assert await all_have(store) == before

@@ -480,7 +480,7 @@ async def test_a_settlement_key_is_good_for_one_body(
     first = settle("t/1", silver(1, 0, 5), silver(2, 0, 6), club="north")
     done = await store.settle(first)
     with pytest.raises(SettlementKeyReused) as caught:
-        await store.settle(replace(first, **changed))  # type: ignore[arg-type]  # a table of fields
+        await store.settle(replace(first, **changed))
     assert caught.value.metadata == {"differs": differs}
     assert caught.value.field == "key"
     assert await store.settle(first) == Done(done.answer, replayed=True)

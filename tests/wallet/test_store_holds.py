@@ -109,7 +109,7 @@ async def test_a_hold_is_given_back_when_its_time_is_over(timed: Store, clock: C
     hold = await placed(timed, "amy", 300, lifetime_seconds=60)
     assert hold.expires_at_us == clock.now_us + 60 * SECOND
     clock.pass_seconds(59)
-    await tend(timed)  # type: ignore[arg-type]  # every storage is tended to
+    await tend(timed)
     assert await has(timed, "amy") == (700, 300)
     clock.pass_seconds(1)
     while (await one(timed, hold.hold_id)).state is HoldState.OPEN:  # noqa: ASYNC110
@@ -129,7 +129,7 @@ async def test_a_hold_without_a_lifetime_has_the_configured_one(timed: Store, cl
 
 async def test_what_is_not_over_does_not_expire(timed: Store, clock: Clock) -> None:
     hold = await placed(timed, "amy", 300, lifetime_seconds=60)
-    done = await timed.do(ExpireHold(hold.hold_id))  # type: ignore[attr-defined]
+    done = await timed.do(ExpireHold(hold.hold_id))
     assert (done.answer, done.replayed) == (hold, False)
     assert await has(timed, "amy") == (700, 300)
 
@@ -141,7 +141,7 @@ async def test_a_hold_is_extended_and_never_shortened(timed: Store, clock: Clock
     (same,) = await timed.extend_holds(ExtendHolds((hold.hold_id,), 30))
     assert same == longer == await one(timed, hold.hold_id)
     clock.pass_seconds(80)
-    await tend(timed)  # type: ignore[arg-type]
+    await tend(timed)
     assert (await one(timed, hold.hold_id)).state is HoldState.OPEN
 
 
@@ -268,7 +268,7 @@ async def test_holds_that_are_asked_for_come_in_order(timed: Store) -> None:
 async def test_an_expired_hold_never_refuses_a_settlement(timed: Store, clock: Clock) -> None:
     hold = await placed(timed, "bo", 400, lifetime_seconds=60)
     clock.pass_seconds(61)
-    await tend(timed)  # type: ignore[arg-type]
+    await tend(timed)
     assert (await one(timed, hold.hold_id)).state is HoldState.EXPIRED
     done = await timed.settle(settle("t/1", silver(1, 0, 500), holds={"bo": [hold.hold_id]}))
     assert paid(done) == [500]
@@ -287,7 +287,7 @@ async def test_hold_only_pays_no_more_than_is_in_the_holds(timed: Store) -> None
 async def test_hold_only_does_not_let_off_whose_hold_is_over(timed: Store, clock: Clock) -> None:
     hold = await placed(timed, "bo", 100, lifetime_seconds=60)
     clock.pass_seconds(61)
-    await tend(timed)  # type: ignore[arg-type]
+    await tend(timed)
     command = settle("t/1", silver(1, 0, 250), holds={"bo": [hold.hold_id]})
     assert paid(await timed.settle(replace(command, hold_only=True))) == [100]
     assert await has(timed, "bo") == (900, 0)
@@ -300,7 +300,7 @@ async def test_hold_only_does_not_let_off_whose_hold_is_over(timed: Store, clock
 async def test_what_a_hold_gave_back_may_be_gone(timed: Store, clock: Clock) -> None:
     hold = await placed(timed, "bo", 100, lifetime_seconds=60)
     clock.pass_seconds(61)
-    await tend(timed)  # type: ignore[arg-type]
+    await tend(timed)
     await timed.withdraw(withdraw("w", "bo", 970))
     command = settle("t/1", silver(1, 0, 250), holds={"bo": [hold.hold_id]})
     assert paid(await timed.settle(replace(command, hold_only=True))) == [30]

@@ -221,7 +221,7 @@ async def test_balances_are_told_as_they_were(history: Store) -> None:
 
 async def test_a_statement_is_filtered(history: Store) -> None:
     async def references(**query: object) -> list[str]:
-        page = await entries(history, "amy", 50, **query)  # type: ignore[arg-type]
+        page = await entries(history, "amy", 50, **query)
         return [f"{entry.reference} {entry.currency}" for entry in page.entries]
 
     assert await references(labels={"club": "north"}) == ["t/3 points", "t/1 points", "t/1 silver"]
@@ -295,7 +295,7 @@ async def test_a_leaderboard_ranks_what_settlements_brought(history: Store) -> N
 
 async def test_a_leaderboard_counts_a_period_and_labels(history: Store) -> None:
     async def scores(**query: object) -> dict[str, int]:
-        wanted = replace(LeaderboardQuery("points", "book"), **query)  # type: ignore[arg-type]
+        wanted = replace(LeaderboardQuery("points", "book"), **query)
         board = await history.leaderboard(wanted)
         return {place.player_id: place.score for place in board.places}
 

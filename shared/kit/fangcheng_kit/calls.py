@@ -290,7 +290,11 @@ def _request_id(metadata: Collection[tuple[str, Any]]) -> str:
 
 
 async def _no_such_call(_: Any, context: Any) -> None:
-    # What gRPC itself answers for a call that no service has; ours is counted and logged besides.
+    """Refuse a call that no service of this server has.
+
+    Not a gap of ours: UNIMPLEMENTED is what gRPC itself answers then. Answered here, such calls are
+    counted and logged as all others are.
+    """
     _present.get().code = grpc.StatusCode.UNIMPLEMENTED
     await context.abort(grpc.StatusCode.UNIMPLEMENTED, "This server has no such call.")
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from google.protobuf.descriptor import Descriptor, MethodDescriptor
+from google.protobuf.descriptor import (
+    Descriptor,
+    FieldDescriptor,
+    MethodDescriptor,
+    OneofDescriptor,
+)
 from google.protobuf.descriptor_pool import Default
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
@@ -119,8 +124,10 @@ def _limited(message: Descriptor, seen: set[str]) -> bool:
     if message.full_name in seen:
         return False
     seen.add(message.full_name)
-    declares = _has_limits(message) or any(
-        _has_limits(part) for part in (*message.fields, *message.oneofs)
+    declares = (
+        _has_limits(message)
+        or any(map(_has_limits, message.fields))
+        or any(map(_has_limits, message.oneofs))
     )
     return declares or any(
         field.message_type is not None and _limited(field.message_type, seen)
@@ -128,6 +135,6 @@ def _limited(message: Descriptor, seen: set[str]) -> bool:
     )
 
 
-def _has_limits(part: object) -> bool:
-    options: Message = part.GetOptions()  # type: ignore[attr-defined]  # every descriptor has it
+def _has_limits(part: Descriptor | FieldDescriptor | OneofDescriptor) -> bool:
+    options: Message = part.GetOptions()
     return any(field.number == _LIMITS for field, _ in options.ListFields())

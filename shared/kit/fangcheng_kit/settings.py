@@ -283,7 +283,7 @@ def reference(services: Mapping[str, type[Settings]]) -> str:
 def _table(prefix: str, fields: Mapping[str, FieldInfo]) -> str:
     rows = ["| variable | default | what it is |", "| --- | --- | --- |"]
     for name, field in fields.items():
-        default = field.get_default(call_default_factory=True)  # type: ignore[call-overload, unused-ignore]  # its overload asks for validated data
+        default = field.get_default(call_default_factory=True, validated_data={})
         if isinstance(default, tuple | list | dict):
             default = to_json(default).decode()  # as the variable would hold it
         shown = "" if default in (None, "") else f"`{default}`"
