@@ -165,12 +165,12 @@ class LiveTable:
         self._choice = _choice(self._table.state)
         self._time_ms = 0
         self._done = False
+        self._attending: dict[int, Reader] = {}
         self._stored(records)
         self._inbox: list[_Input] = []
         self._work = asyncio.Event()
         self._asked = _Asked()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._attending: dict[int, Reader] = {}
         self._counted: tuple[str, Phase] | None = None
         if not self._done:
             self.feed.ms_left = self._ms_left
@@ -237,9 +237,12 @@ class LiveTable:
     # What callers do.
 
     def seat_of(self, player_id: str) -> int:
-        """A player's seat; raises `NotSeated` or `RemovedFromTable`."""
+        """A player's seat; raises `NotSeated` or `RemovedFromTable`.
+
+        Whoever is given a seat has it once that is stored: up to then its events are another's.
+        """
         seat = self.state.seat_of(player_id)
-        if seat is None:
+        if seat is None or self.feed.open_view.seats[seat].player_id != player_id:
             raise NotSeated(self.table_id)
         if self.state.seats[seat].removed:
             raise RemovedFromTable(self.table_id)
@@ -467,16 +470,15 @@ class LiveTable:
         )
         self._around.storing(True)
         self._stored(records)
-        self._part(told)
         if hands:
             self._around.finished()
         self._keep_opening(records)
         self._measure(told)
 
-    def _part(self, told: Sequence[Event]) -> None:
+    def _part(self, records: Sequence[Record]) -> None:
         """End the streams of those who are no longer at the table."""
-        for event in told:
-            match event:
+        for record in records:
+            match record.event:
                 case OperatorActed(verb="remove", seat=int(seat)):
                     why: ServiceError = RemovedFromTable(self.table_id)
                 case SeatVacated(seat):
@@ -496,6 +498,7 @@ class LiveTable:
             self._hands.see(record)
         for feed in (self.feed, *self._revealed):
             feed.publish(records)
+        self._part(records)
 
     def _before_hand(self, state: TableState) -> None:
         self._opened_with = freeze(state)
