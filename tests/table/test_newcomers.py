@@ -1,4 +1,4 @@
-"""A seat that another player has taken: nothing is done for it in the name of who had it."""
+"""Who has a seat now, and where: nothing is done or told in the name of who had it before."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ import pytest
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_table import operating, votes
-from fangcheng_table.errors import JournalUnavailable, LeftTable, NotSeated, RemovedFromTable
+from fangcheng_table.errors import (
+    JournalUnavailable,
+    LeftTable,
+    NotSeated,
+    PlayedElsewhere,
+    RemovedFromTable,
+)
 from fangcheng_table.events import Event, OperatorActed, SeatPlan, SeatVacated, Timing
 from fangcheng_table.feed import Waiter, heartbeat
 from fangcheng_table.live import LiveTable
@@ -49,9 +55,30 @@ class OneTable:
 
     def __init__(self, table: LiveTable) -> None:
         self._table = table
+        self.endpoint = ""
+        """Of the process that plays the table now; empty: this one."""
 
     async def get(self, table_id: str) -> LiveTable:
+        if self.endpoint:
+            raise PlayedElsewhere(table_id, self.endpoint)
         return self._table
+
+
+class Replicas:
+    """The other processes, as a gateway's stream is passed on to them; they answer nothing."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, AsyncIterator[wire.AttendManyRequest]] = {}
+
+    def open(self, endpoint: str, asked: AsyncIterator[wire.AttendManyRequest]) -> Replicas:
+        self.asked[endpoint] = asked
+        return self
+
+    async def read(self) -> None:
+        await asyncio.Event().wait()
+
+    def cancel(self) -> None:
+        """The stream is over."""
 
 
 class Requests:
@@ -99,6 +126,33 @@ async def test_a_gateway_does_not_act_for_a_seat_that_another_player_has_taken_m
             problems += [message.problem] if message.HasField("problem") else []
             assert not message.events.acted
         assert problems[-1].problem.reason == "NOT_SEATED"
+        await stream.aclose()
+
+
+async def test_a_seat_that_is_added_again_is_followed_where_its_table_is_played_now_and_only_there(
+    tmp_path,
+):
+    """Or the gateway would have its events twice, and be told that it moved once it has come."""
+    async with playing(tmp_path) as (_, table):
+        one_table, replicas, requests = OneTable(table), Replicas(), Requests()
+        tables: Any = one_table
+        seats = ManySeats(tables, 10_000, heartbeat, Waiter(60), replicas.open)
+        stream = seats.run(aiter(requests))
+        add = wire.AddSeat(player_id="bob", table_id="t1")
+        requests.send(add=add)
+        assert (await anext(stream)).events.events
+        for endpoint in ("b:1", "c:1"):
+            one_table.endpoint = endpoint
+            requests.send(add=add)
+            await until(lambda endpoint=endpoint: endpoint in replicas.asked)
+        table.end_readers()
+        requests.send(remove=wire.RemoveSeat(player_id="cat", table_id="t1"))
+        problem = (await anext(stream)).problem
+        assert (problem.player_id, problem.problem.reason) == ("cat", "NOT_ADDED")
+        remove = wire.RemoveSeat(player_id="bob", table_id="t1")
+        told = [await anext(replicas.asked["b:1"]) for _ in range(2)]
+        assert told == [wire.AttendManyRequest(add=add), wire.AttendManyRequest(remove=remove)]
+        assert await anext(replicas.asked["c:1"]) == wire.AttendManyRequest(add=add)
         await stream.aclose()
 
 

@@ -188,6 +188,7 @@ class ManySeats:
             )
         except PlayedElsewhere as elsewhere:
             if self._relays.may_pass_on:
+                self._drop(place)  # or it would be followed where it was played before, too
                 self._relays.add(place, elsewhere.endpoint, add)
             else:
                 self._problem(place, elsewhere)
