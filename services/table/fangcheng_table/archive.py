@@ -16,7 +16,6 @@ import contextlib
 import gzip
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -25,6 +24,8 @@ from typing import Any
 
 import asyncpg
 from google.protobuf import json_format
+
+from fangcheng_kit.files import keep
 
 from . import postgres
 from .codec import UnknownEvent, decode
@@ -142,7 +143,7 @@ async def _move(
         await _write(db, fresh, number, done, on_progress)
         digest = await _verify(db, fresh, number, done, on_progress)
         # The file first: a month may be in both places, never in none.
-        await asyncio.to_thread(_keep, fresh, target)
+        await asyncio.to_thread(keep, fresh, target)
     finally:
         fresh.unlink(missing_ok=True)
     await db.execute(
@@ -255,18 +256,6 @@ async def _pages(db: Any, number: int) -> Any:
 def _digest(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _keep(fresh: Path, target: Path) -> None:
-    """Give a file its name once all of it is on disk."""
-    with fresh.open("rb") as file:
-        os.fsync(file.fileno())
-    fresh.replace(target)
-    folder = os.open(target.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _name(number: int) -> str:
