@@ -223,7 +223,7 @@ class EvaluatorUnavailable(Unavailable):
 
 
 class JournalUnavailable(Unavailable):
-    """The journal did not store it; nothing has changed, or a repeat will tell."""
+    """The journal did not store or read it; nothing has changed, or a repeat will tell."""
 
     def __init__(self) -> None:
         super().__init__("JOURNAL_UNAVAILABLE", "The journal does not answer; try again.")
@@ -251,6 +251,17 @@ class TableArchived(NotFound):
     def __init__(self, table_id: str) -> None:
         super().__init__(
             "TABLE_ARCHIVED", f"The events of table {table_id} were archived.", "table_id"
+        )
+
+
+class ReplicaBusy(Unavailable):
+    """The process that plays the table does not take what is passed on to it."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__(
+            "REPLICA_BUSY",
+            f"What plays table {table_id} does not keep up; nothing was done, try again.",
+            "table_id",
         )
 
 

@@ -32,7 +32,8 @@ class TableServiceStub(object):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     def __init__(self, channel):
@@ -105,7 +106,8 @@ class TableServiceServicer(object):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     def CreateTable(self, request, context):
@@ -162,9 +164,10 @@ class TableServiceServicer(object):
     def AttendMany(self, request_iterator, context):
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-        a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
-        its last number); the stream goes on. As a whole it
-        is closed as Attend is, if its reader is too slow.
+        a problem for it, of the reasons of Attend and Act, NOT_ADDED, MOVED (add the seat again, from its
+        last number), or REPLICA_BUSY (the replica that plays the table does not keep up, and was not
+        asked; repeat it); the stream goes on. As a whole it is closed as Attend is, if its reader is too
+        slow.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -326,7 +329,8 @@ class TableService(object):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     @staticmethod

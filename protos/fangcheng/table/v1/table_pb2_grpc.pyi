@@ -40,7 +40,8 @@ class TableServiceStub:
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     @_typing.overload
@@ -85,9 +86,10 @@ class TableServiceStub:
     AttendMany: _grpc.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
-    its last number); the stream goes on. As a whole it
-    is closed as Attend is, if its reader is too slow.
+    a problem for it, of the reasons of Attend and Act, NOT_ADDED, MOVED (add the seat again, from its
+    last number), or REPLICA_BUSY (the replica that plays the table does not keep up, and was not
+    asked; repeat it); the stream goes on. As a whole it is closed as Attend is, if its reader is too
+    slow.
     """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
     """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
@@ -157,7 +159,8 @@ class TableServiceAsyncStub(TableServiceStub):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -199,9 +202,10 @@ class TableServiceAsyncStub(TableServiceStub):
     AttendMany: _aio.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]  # type: ignore[assignment]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
-    its last number); the stream goes on. As a whole it
-    is closed as Attend is, if its reader is too slow.
+    a problem for it, of the reasons of Attend and Act, NOT_ADDED, MOVED (add the seat again, from its
+    last number), or REPLICA_BUSY (the replica that plays the table does not keep up, and was not
+    asked; repeat it); the stream goes on. As a whole it is closed as Attend is, if its reader is too
+    slow.
     """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
     """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
@@ -270,7 +274,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     @_abc_1.abstractmethod
@@ -340,9 +345,10 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_pb2.AttendManyResponse], _abc.AsyncIterator[_table_pb2.AttendManyResponse]]:
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-        a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
-        its last number); the stream goes on. As a whole it
-        is closed as Attend is, if its reader is too slow.
+        a problem for it, of the reasons of Attend and Act, NOT_ADDED, MOVED (add the seat again, from its
+        last number), or REPLICA_BUSY (the replica that plays the table does not keep up, and was not
+        asked; repeat it); the stream goes on. As a whole it is closed as Attend is, if its reader is too
+        slow.
         """
 
     @_abc_1.abstractmethod
