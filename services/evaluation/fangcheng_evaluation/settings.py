@@ -54,9 +54,9 @@ class EvaluationSettings(Settings):
         ge=1,
         le=10_000,
         description=(
-            "Streams of packed hands that are open at a time; beyond it one is refused. What a client "
-            "does not read stays here: some 12 MB a stream with 10,000 hands a message, 60 MB with "
-            "100,000."
+            "Streams of packed hands that are open at a time; beyond it one is refused. What a "
+            "client does not read stays here: some 12 MB a stream with 10,000 hands a message, "
+            "60 MB with 100,000."
         ),
     )
     chunk_packed_hands: int = Field(
