@@ -19,7 +19,8 @@ import grpc.aio
 import pytest
 
 from fangcheng.wallet.v1 import wallet_pb2 as wire
-from tests.system.wallets import ENGINES, Caller, Database, WalletProcess, ledger
+from tests.system.processes import Service
+from tests.system.wallets import ENGINES, Caller, Database, ledger
 
 SECONDS = float(os.environ.get("FANGCHENG_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("FANGCHENG_CHAOS_SEED", "1"))
@@ -83,7 +84,7 @@ class Reader:
         await self._warehouse.channel.close()
 
 
-async def faults(database: Database, wallet: WalletProcess, chance: random.Random) -> int:
+async def faults(database: Database, wallet: Service, chance: random.Random) -> int:
     """Something goes wrong every half second or so; how often it did."""
     until = time.monotonic() + SECONDS
     count = 0
