@@ -106,7 +106,7 @@ class StudioWallet(settlement_pb2_grpc.SettlementServiceServicer):
         try:
             return do()
         except Refused as refused:
-            await _abort(context, refused)
+            await abort(context, refused)
 
     # Once for each key.
 
@@ -478,7 +478,8 @@ def _differences(first: Any, second: Any, path: str = "") -> list[str]:
     return [] if first == second else [path]
 
 
-async def _abort(context: Any, refused: Refused) -> None:
+async def abort(context: Any, refused: Refused) -> None:
+    """End a call with what it is refused for, as the contract says that errors are told."""
     status = status_pb2.Status(code=refused.code.value[0], message=refused.reason)
     info = error_details_pb2.ErrorInfo(
         reason=refused.reason,

@@ -28,17 +28,9 @@ from fangcheng_matchmaking.core import (
 from fangcheng_matchmaking.pools import parse_pools
 from fangcheng_matchmaking.sql import SqlStore
 from fangcheng_matchmaking.sqlite import open_sqlite
-from tests.matchmaking.world import (
-    POOLS,
-    Fault,
-    Halt,
-    Player,
-    World,
-    dropped,
-    eventually,
-    lost,
-    refused,
-)
+from tests.matchmaking.clients import Player
+from tests.matchmaking.faults import Fault, Halt, dropped, lost, refused
+from tests.matchmaking.world import POOLS, World, eventually
 from tests.studio_wallet import StudioWallet, serving
 
 WAITING = pb.TICKET_STATE_WAITING

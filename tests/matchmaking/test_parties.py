@@ -10,7 +10,8 @@ import pytest
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import operations_pb2 as ops
 from fangcheng_client import explain
-from tests.matchmaking.world import Player, World, eventually
+from tests.matchmaking.clients import Player
+from tests.matchmaking.world import World, eventually
 
 PARTIES = """
 pools:

@@ -13,11 +13,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
-from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc
-from fangcheng_client import connect
-from fangcheng_kit.principal import mint_token
 from fangcheng_matchmaking.migrations import QUEUES
-from tests.matchmaking.world import KEY, Halt, Player, World, eventually
+from tests.matchmaking.faults import Halt
+from tests.matchmaking.world import World, eventually
 from tests.postgres import database_of
 
 pytestmark = pytest.mark.system
@@ -45,12 +43,11 @@ async def process(
             await running.wait()
 
 
-async def seated(address: str, tickets: dict[str, str]) -> list[pb.Ticket]:
+async def seated(world: World, address: str, tickets: dict[str, str]) -> list[pb.Ticket]:
     """What becomes of the tickets, by player."""
     last = []
     for player_id, ticket_id in tickets.items():
-        async with connect(address, token=mint_token(KEY, f"player:{player_id}")) as channel:
-            player = Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+        async with world.client(address, player_id) as player:
             player.ticket.ticket_id = ticket_id
             last.append(await player.outcome())
     return last
@@ -67,16 +64,14 @@ async def test_a_killed_process_leaves_no_hold_no_table_and_no_ticket_behind(
     async with process(world) as (running, address):
         for number in range(4):
             player_id = f"p{number}"
-            world.wallet.silver[player_id] = 10_000
-            async with connect(address, token=mint_token(KEY, f"player:{player_id}")) as channel:
-                player = Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+            async with world.client(address, player_id) as player:
                 tickets[player_id] = (await player.join("silver")).ticket_id
         await halt.reached.wait()
         running.send_signal(signal.SIGKILL)
         assert await running.wait() == -signal.SIGKILL
         halt.go_on.set()
     async with process(world) as (_, address):
-        last = await seated(address, tickets)
+        last = await seated(world, address, tickets)
         assert [ticket.state for ticket in last] == [pb.TICKET_STATE_ASSIGNED] * 4
         assert len({ticket.table_id for ticket in last}) == 1
     assert len(world.tables.tables) == 1
@@ -88,12 +83,10 @@ async def test_a_drained_process_ends_its_streams_and_keeps_its_tickets(
     stopped_world: World,
 ) -> None:
     world = stopped_world
-    world.wallet.silver["p0"] = 10_000
     async with (
         process(world) as (running, address),
-        connect(address, token=mint_token(KEY, "player:p0")) as channel,
+        world.client(address, "p0") as player,
     ):
-        player = Player("p0", matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
         ticket = await player.join("silver")
         watch = player.stub.WatchTicket(pb.WatchTicketRequest(ticket_id=ticket.ticket_id))
         await watch.read()
@@ -101,9 +94,8 @@ async def test_a_drained_process_ends_its_streams_and_keeps_its_tickets(
         assert await running.wait() == 0
     async with (
         process(world) as (_, address),
-        connect(address, token=mint_token(KEY, "player:p0")) as channel,
+        world.client(address, "p0") as player,
     ):
-        player = Player("p0", matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
         player.ticket.ticket_id = ticket.ticket_id
         assert (await player.now()).position == 1
 
@@ -122,24 +114,20 @@ async def test_when_a_replica_is_killed_another_takes_its_pools_and_its_matches_
     ):
         for number in range(5):
             player_id = f"p{number}"
-            world.wallet.silver[player_id] = 10_000
-            async with connect(address, token=mint_token(KEY, f"player:{player_id}")) as channel:
-                player = Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+            async with world.client(address, player_id) as player:
                 tickets[player_id] = (await player.join("silver")).ticket_id
         await halt.reached.wait()
         first.send_signal(signal.SIGKILL)
         await first.wait()
         halt.go_on.set()
         fifth = tickets.pop("p4")
-        last = await seated(address, tickets)
+        last = await seated(world, address, tickets)
         assert [ticket.state for ticket in last] == [pb.TICKET_STATE_ASSIGNED] * 4
         for number in range(5, 8):
             player_id = f"p{number}"
-            world.wallet.silver[player_id] = 10_000
-            async with connect(address, token=mint_token(KEY, f"player:{player_id}")) as channel:
-                player = Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
+            async with world.client(address, player_id) as player:
                 await player.join("silver")
-        (ticket,) = await seated(address, {"p4": fifth})
+        (ticket,) = await seated(world, address, {"p4": fifth})
         assert ticket.state == pb.TICKET_STATE_ASSIGNED
     assert len(world.tables.tables) == 2
     world.check()

@@ -9,14 +9,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
-from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc, operations_pb2, operations_pb2_grpc
+from fangcheng.matchmaking.v1 import operations_pb2, operations_pb2_grpc
 from fangcheng_client import connect
 from fangcheng_kit import Running, serving
 from fangcheng_kit.principal import mint_token
 from fangcheng_matchmaking.core import Offer, Pool, Terms
 from fangcheng_matchmaking.migrations import QUEUES
 from fangcheng_matchmaking.service import open_service
-from tests.matchmaking.world import KEY, Halt, Player, World, eventually
+from tests.matchmaking.faults import Halt
+from tests.matchmaking.world import KEY, World, eventually
 from tests.postgres import database_of
 
 
@@ -28,14 +29,6 @@ async def replica(world: World) -> AsyncIterator[Running]:
         yield running
 
 
-@asynccontextmanager
-async def client(world: World, running: Running, player_id: str) -> AsyncIterator[Player]:
-    world.wallet.silver.setdefault(player_id, 10_000)
-    token = mint_token(KEY, f"player:{player_id}")
-    async with connect(running.address, token=token) as channel:
-        yield Player(player_id, matchmaking_pb2_grpc.MatchmakingServiceStub(channel))
-
-
 async def test_players_of_all_replicas_are_seated_together_and_each_is_told(
     stopped_world: World,
 ) -> None:
@@ -43,12 +36,12 @@ async def test_players_of_all_replicas_are_seated_together_and_each_is_told(
     async with replica(world) as one, replica(world) as other:
         outcomes = []
         for number in range(8):
-            async with client(world, (one, other)[number % 2], f"p{number}") as player:
+            async with world.client((one, other)[number % 2].address, f"p{number}") as player:
                 await player.join("silver")
                 outcomes.append(player.ticket)
         for number, ticket in enumerate(outcomes):
             # Whoever asks, and wherever: not where he queued.
-            async with client(world, (other, one)[number % 2], f"p{number}") as player:
+            async with world.client((other, one)[number % 2].address, f"p{number}") as player:
                 player.ticket = ticket
                 assert (await player.outcome()).state == pb.TICKET_STATE_ASSIGNED
     assert len(world.tables.tables) == 2
@@ -60,8 +53,8 @@ async def test_one_player_at_two_replicas_has_one_ticket(stopped_world: World) -
     async with (
         replica(world) as one,
         replica(world) as other,
-        client(world, one, "ming") as here,
-        client(world, other, "ming") as there,
+        world.client(one.address, "ming") as here,
+        world.client(other.address, "ming") as there,
     ):
         answers = await asyncio.gather(
             *(device.join("silver", f"r{n}") for n in range(10) for device in (here, there)),
@@ -83,7 +76,7 @@ async def test_a_pool_goes_on_when_its_replica_is_gone_in_the_middle_of_a_match(
         second = await stack.enter_async_context(replica(world))
         tickets = []
         for number in range(4):
-            async with client(world, second, f"p{number}") as player:
+            async with world.client(second.address, f"p{number}") as player:
                 await player.join("silver")
                 tickets.append(player.ticket)
         await halt.reached.wait()
@@ -91,7 +84,7 @@ async def test_a_pool_goes_on_when_its_replica_is_gone_in_the_middle_of_a_match(
         halt.go_on.set()
         assert first.address != second.address
         for number, ticket in enumerate(tickets):
-            async with client(world, second, f"p{number}") as player:
+            async with world.client(second.address, f"p{number}") as player:
                 player.ticket = ticket
                 assert (await player.outcome()).state == pb.TICKET_STATE_ASSIGNED
     assert len(world.tables.tables) == 1
@@ -187,7 +180,7 @@ async def test_tickets_of_a_pool_whose_operator_paused_it_at_another_replica_wai
         async with connect(one.address, token=mint_token(KEY, "operator")) as channel:
             stub = operations_pb2_grpc.MatchmakingOperationsServiceStub(channel)
             await stub.PausePool(operations_pb2.PausePoolRequest(pool_id="silver"))
-        async with client(world, other, "ming") as player:
+        async with world.client(other.address, "ming") as player:
 
             async def paused() -> bool:
                 pools = (await player.stub.ListPools(pb.ListPoolsRequest())).pools

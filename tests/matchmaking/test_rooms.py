@@ -16,8 +16,10 @@ from fangcheng_kit.errors import InvalidArgument
 from fangcheng_matchmaking import rooms
 from fangcheng_matchmaking.core import Terms
 from fangcheng_matchmaking.pools import parse_pools, unplayable
+from tests.matchmaking.clients import Guest
+from tests.matchmaking.faults import refused
 from tests.matchmaking.test_pools import LISTED
-from tests.matchmaking.world import Guest, World, eventually, refused
+from tests.matchmaking.world import World, eventually
 
 ROOMS = """
 pools:

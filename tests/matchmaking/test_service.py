@@ -20,7 +20,9 @@ from fangcheng_client import Problem, connect, explain
 from fangcheng_kit.errors import NotFound, ResourceExhausted, Unavailable
 from fangcheng_kit.principal import mint_token
 from fangcheng_matchmaking import service
-from tests.matchmaking.world import KEY, Player, World, eventually, refused
+from tests.matchmaking.clients import Player
+from tests.matchmaking.faults import refused
+from tests.matchmaking.world import KEY, World, eventually
 
 WAITING = pb.TICKET_STATE_WAITING
 MATCHED = pb.TICKET_STATE_MATCHED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,8 +107,8 @@ def test_tables_are_chosen_by_rule_set_and_labels(rule_set, labels, found):
 
 def test_many_tables_come_in_many_messages(monkeypatch):
     monkeypatch.setattr(lobby, "MOST_SUMMARIES", 3)
-    drive = Drive.of(created())
-    tables: list[Any] = [Shown(drive, f"t{number}") for number in range(8)]
+    ids = [f"t{number}" for number in range(8)]
+    tables: list[Any] = [Shown(Drive.of(replace(created(), table_id=one)), one) for one in ids]
     changes = list(Lobby(lambda: tables, "", {}).look())
     assert [len(change.tables) for change in changes] == [3, 3, 2]
 
@@ -124,6 +125,9 @@ def test_a_table_that_moves_to_another_replica_is_not_lost_on_the_way():
     # The new owner tells of it before the old one lets it go ...
     watcher.hear("b:1", summaries("t1"))
     assert [one.table_id for one in looked(watcher)[0]] == ["t1"]
+    table.drive.attend(0)
+    table.publish()
+    assert looked(watcher) == ([], [])
     tables.clear()
     assert looked(watcher) == ([], [])
     # ... or after it; and back.
@@ -139,9 +143,26 @@ def test_the_tables_of_a_replica_that_is_lost_are_gone():
     watcher.hear("b:1", summaries("t1", "t2"))
     watcher.hear("c:1", summaries("t3"))
     watcher.hear("c:1", summaries("t2"))
-    assert len(looked(watcher)[0]) == 4
+    assert [one.table_id for one in looked(watcher)[0]] == ["t1", "t2", "t3"]
     watcher.lose("b:1")
     assert looked(watcher) == ([], ["t1"])
+
+
+def test_what_other_replicas_tell_does_not_pile_up_for_who_does_not_look():
+    watcher = Lobby(list, "", {})
+    watcher.hear("b:1", summaries("t1"))
+    assert [one.table_id for one in looked(watcher)[0]] == ["t1"]
+    for wall_tiles in range(1_000):
+        table = wire.TableSummary(table_id="t1", wall_tiles=wall_tiles)
+        watcher.hear("b:1", wire.TableChanges(tables=[table]))
+        # One that came and went meanwhile is not told of at all.
+        watcher.hear("b:1", summaries(f"short-{wall_tiles}"))
+        watcher.hear("b:1", wire.TableChanges(gone=[f"short-{wall_tiles}"]))
+    closed = wire.TableSummary(table_id="t1", closed_reason="hands_played")
+    watcher.hear("b:1", wire.TableChanges(tables=[closed]))
+    watcher.hear("b:1", wire.TableChanges(gone=["t1"]))
+    assert looked(watcher) == ([closed], ["t1"])
+    assert looked(watcher) == ([], [])
 
 
 async def test_a_lobby_follows_a_table_from_its_creation_to_its_end(tmp_path):

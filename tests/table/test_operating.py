@@ -11,8 +11,9 @@ from fangcheng_rules import events as play
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import Dissolved, Escape
 from fangcheng_table import operating, votes
+from fangcheng_table.convert_play import action_to_wire
 from fangcheng_table.core import Table
-from fangcheng_table.errors import NotOffered, StaleHand, TableIsClosed
+from fangcheng_table.errors import NotOffered, StaleDecision, StaleHand, TableIsClosed
 from fangcheng_table.events import (
     Fee,
     HandSettled,
@@ -25,7 +26,10 @@ from fangcheng_table.events import (
     SeatVacated,
     TableClosed,
     Timing,
+    VoteClosed,
 )
+from fangcheng_table.feed import Feed
+from fangcheng_table.ids import prompt_id
 from fangcheng_table.operating import Order
 from fangcheng_table.state import TableState
 
@@ -82,6 +86,49 @@ def test_a_removed_player_takes_the_seat_back_by_nothing():
     for seat in (1, 3):
         votes.reply(drive.table, seat, "vote-1", "agree")
     assert of(TableClosed, drive.settle()) == [TableClosed("dissolved")]
+
+
+def test_what_a_removed_player_had_under_way_does_nothing():
+    """Its call was let in before the removal was done."""
+    drive = playing(FAST, hands=8)
+    drive.table.detach(2)
+    drive.settle()
+    drive.pass_time(2_000)
+    assert drive.table.state.seats[2].trustee_reason == "disconnected"
+    operating.remove(drive.table, ORDER, "cat")
+    drive.table.attach(2)
+    drive.table.leave(2, now=True)
+    drive.settle()
+    assert drive.table.state.seats[2].trustee
+    drive.play(passing)
+    (ended,) = of(play.HandEnded, drive.events)
+    assert not isinstance(ended.end, Escape)
+    assert of(TableClosed, drive.events) == [TableClosed("removed")]
+
+
+def test_a_vote_that_waits_for_a_removed_player_alone_is_carried():
+    drive = playing(FAST, hands=8)
+    votes.propose(drive.table, 0, 1)
+    for seat in (1, 3):
+        votes.reply(drive.table, seat, "vote-1", "agree")
+    assert not of(VoteClosed, drive.settle())
+    operating.remove(drive.table, ORDER, "cat")
+    events = drive.settle()
+    assert of(VoteClosed, events) == [VoteClosed(1, "agreed")]
+    assert of(TableClosed, events) == [TableClosed("dissolved")]
+
+
+def test_a_vote_that_waits_for_one_who_leaves_alone_is_carried():
+    drive = shandong(replace(WAITS, between_hands_ms=5_000))
+    drive.play(passing, until=lambda d: d.table.state.in_play is None)
+    votes.propose(drive.table, 0, 1)
+    for seat in (1, 3):
+        votes.reply(drive.table, seat, "vote-1", "agree")
+    assert not of(VoteClosed, drive.settle())
+    drive.table.leave(2, now=False)
+    events = drive.settle()
+    assert of(SeatVacated, events) == [SeatVacated(2, "player_left")]
+    assert of(TableClosed, events) == [TableClosed("dissolved")]
 
 
 def test_removing_between_two_hands_closes_the_table_at_once():
@@ -220,6 +267,36 @@ def test_nobody_takes_a_seat_that_is_taken_or_comes_back_to_the_table():
         with pytest.raises(ServiceError):
             operating.seat_player(drive.table, ORDER, seat, SeatPlan(player))
     assert drive.settle() == []
+
+
+@pytest.mark.parametrize("hold_id", ["h-ann", "h-bob"])
+def test_a_hold_of_another_or_of_who_left_is_not_taken_over(hold_id):
+    drive = shandong(holds=True)
+    drive.pays = False
+    drive.table.leave(1, now=False)
+    drive.play(passing, until=lambda d: d.table.state.in_play is None)
+    assert drive.table.state.seats[1].vacant
+    with pytest.raises(ServiceError, match=f"Hold {hold_id} stands at two seats"):
+        operating.seat_player(drive.table, ORDER, 1, SeatPlan("eve", b"", (hold_id,)))
+    assert drive.settle() == []
+
+
+def test_another_player_learns_nothing_of_what_was_answered_at_the_seat_before():
+    """Nor by trying: a repeat that is answered as one would tell who was asked and passed."""
+    drive = shandong()
+    drive.table.leave(1, now=False)
+    drive.play(passing, until=lambda d: d.table.state.in_play is None)
+    answered = [event for event in of(play.Answered, drive.events) if event.seat == 1]
+    assert answered
+    operating.seat_player(drive.table, ORDER, 1, EVE)
+    drive.settle()
+    feed = Feed()
+    feed.publish(drive.records)
+    for event in answered:
+        decision_id = prompt_id(1, event.decision)
+        with pytest.raises(StaleDecision):
+            drive.table.act(1, decision_id, event.action)
+        assert not feed.has_answered(1, decision_id, action_to_wire(event.action))
 
 
 def test_where_the_rules_go_on_from_hand_to_hand_a_seat_that_is_left_closes_the_table():

@@ -28,7 +28,7 @@ from fangcheng_rules.scoring import FinishedHand, Score, score
 from fangcheng_table.clocks import Patience
 from fangcheng_table.convert import options_from_wire
 from fangcheng_table.errors import JournalUnavailable, StaleDecision
-from fangcheng_table.events import Payment, Timing
+from fangcheng_table.events import Payment
 from fangcheng_table.feed import Reader, Waiter
 from fangcheng_table.gameclock import GameClock
 from fangcheng_table.live import LiveTable, Surroundings
@@ -130,7 +130,7 @@ class Stage:
         )
 
     async def open(self, **more: Any) -> LiveTable:
-        event = created(timing=Timing(claim_window_ms=0, between_hands_ms=0), **more)
+        event = created(**more)
         table = NewTable(
             event.table_id, "r1", "", event.rule_set, event.revision, PLAYERS, event.labels
         )

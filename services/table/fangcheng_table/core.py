@@ -107,10 +107,12 @@ class Table:
     # Inputs. A refusal changes nothing.
 
     def attach(self, seat: int) -> None:
-        """A stream attends the seat."""
+        """A stream attends the seat; not of one who was removed while it came."""
+        state = self.state.seats[seat]
+        if state.removed:
+            return
         self._attending.add(seat)
         self._resumed.discard(seat)
-        state = self.state.seats[seat]
         if self.state.closed or state.connected:
             return
         self.tell(ConnectionChanged(seat, True))
@@ -138,7 +140,8 @@ class Table:
         times = read_trustee_id(decision_id)
         if times is not None:
             return self._take_back(seat, times, action)
-        place, hand = read_prompt_id(decision_id), self.state.hand
+        # Of a hand that has ended nothing is told: another player may have the seat by now.
+        place, hand = read_prompt_id(decision_id), self.state.in_play
         if place is None or hand is None or place[0] != self.state.hand_number:
             raise StaleDecision(decision_id)
         if action is None:
@@ -190,9 +193,14 @@ class Table:
             self.set_trustee(seat, False, "back")
 
     def leave(self, seat: int, *, now: bool) -> None:
-        """The player leaves after the hand, or now: in a hand that is an escape (逃跑)."""
+        """The player leaves after the hand, or now: in a hand that is an escape (逃跑).
+
+        Not one who was removed while he said so: that is without a penalty.
+        """
         state = self.state.seats[seat]
-        if self.state.closed or state.leaving == "now" or (state.leaving and not now):
+        if self.state.closed or state.removed:
+            return
+        if state.leaving == "now" or (state.leaving and not now):
             return
         self.tell(LeaveAnnounced(seat, now))
         if now and self.state.in_play is not None:
@@ -361,7 +369,6 @@ class Table:
             case ("away", seat, _, _) if not state.seats[seat].connected:
                 if state.is_played_to_the_end:
                     self.tell(GraceEnded(seat))
-                    votes.count(self)
                 else:
                     self.leave(seat, now=True)
             case ("vote", number, _, _) if state.vote is not None and state.vote.is_open:
@@ -412,6 +419,8 @@ class Table:
                 self.tell(HoldsReleased())
                 return True
             return False
+        if votes.count(self):
+            return True
         hand = state.in_play
         if hand is not None:
             window = hand.window()

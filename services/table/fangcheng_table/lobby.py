@@ -24,13 +24,15 @@ LOOK_SECONDS = 1.0
 MOST_SUMMARIES = 256
 """Summaries in one message at most."""
 
-
 HERE = ""
 """Where a table is played that this process plays; other processes are known by their endpoints."""
 
 
 class Lobby:
-    """One watcher of the live tables."""
+    """One watcher of the live tables.
+
+    Of each table the newest summary waits for it alone, however seldom it looks.
+    """
 
     def __init__(
         self, live: Callable[[], Iterable[LiveTable]], rule_set: str, labels: Mapping[str, str]
@@ -39,59 +41,67 @@ class Lobby:
         self._live = live
         self._rule_set = rule_set
         self._labels = labels.items()
-        self._told: dict[str, tuple[LiveTable, tuple[int, int]]] = {}
-        self._news: list[tuple[str, wire.TableChanges | None]] = []
-        """Of other processes, by their endpoints; None: all of its tables are gone."""
+        self._seen: dict[str, tuple[LiveTable, tuple[int, int]]] = {}
+        """Tables of this process, as they were at the last look."""
         self._played_at: dict[str, str] = {}
+        self._changed: dict[str, wire.TableSummary] = {}
+        """What it is to be told, by table, and then what is gone."""
+        self._gone: set[str] = set()
+        self._known: set[str] = set()
+        """Tables that it was told of."""
 
     def hear(self, endpoint: str, changes: wire.TableChanges) -> None:
         """What another process tells of its tables."""
-        self._news.append((endpoint, changes))
+        self._note(endpoint, changes.tables, changes.gone)
 
     def lose(self, endpoint: str) -> None:
         """Another process tells of its tables no more."""
-        self._news.append((endpoint, None))
+        self._note(endpoint, gone=[one for one, at in self._played_at.items() if at == endpoint])
 
     def look(self) -> Iterator[wire.TableChanges]:
         """What has changed since the last look."""
-        for changes in self._look_here():
-            yield from self._placed(HERE, changes)
-        news, self._news = self._news, []
-        for at, heard in news:
-            yield from self._placed(at, self._all_gone(at) if heard is None else heard)
-
-    def _all_gone(self, endpoint: str) -> wire.TableChanges:
-        return wire.TableChanges(
-            gone=[table_id for table_id, at in self._played_at.items() if at == endpoint]
-        )
-
-    def _placed(self, at: str, changes: wire.TableChanges) -> Iterator[wire.TableChanges]:
-        """Changes without tables that are gone here, and are played on elsewhere."""
-        for table in changes.tables:
-            self._played_at[table.table_id] = at
-        gone = [table_id for table_id in changes.gone if self._played_at.get(table_id) == at]
-        for table_id in gone:
-            del self._played_at[table_id]
-        if changes.tables or gone:
-            yield wire.TableChanges(tables=changes.tables, gone=gone)
-
-    def _look_here(self) -> Iterator[wire.TableChanges]:
-        live = {table.table_id: table for table in self._live() if self._wants(table)}
-        changed: list[wire.TableSummary] = []
-        for table_id, table in live.items():
-            now = (table.feed.last(SPECTATORS), table.feed.spectators)
-            if self._told.get(table_id) != (table, now):
-                self._told[table_id] = (table, now)
-                changed.append(summary(table))
-        gone = [table_id for table_id in self._told if table_id not in live]
-        for table_id in gone:
-            table, (last, _) = self._told.pop(table_id)
-            if table.feed.finished and table.feed.last(SPECTATORS) > last:
-                changed.append(summary(table))
+        self._look_here()
+        changed, self._changed = list(self._changed.values()), {}
+        gone, self._gone = sorted(self._gone), set()
+        self._known = (self._known | {table.table_id for table in changed}).difference(gone)
         for start in range(0, len(changed), MOST_SUMMARIES):
             yield wire.TableChanges(tables=changed[start : start + MOST_SUMMARIES])
         if gone:
             yield wire.TableChanges(gone=gone)
+
+    def _note(
+        self, at: str, tables: Iterable[wire.TableSummary] = (), gone: Iterable[str] = ()
+    ) -> None:
+        """Tables that have changed there; one that is gone there may be played on elsewhere."""
+        for table in tables:
+            self._played_at[table.table_id] = at
+            self._changed[table.table_id] = table
+            self._gone.discard(table.table_id)
+        for table_id in gone:
+            if self._played_at.get(table_id) != at:
+                continue
+            del self._played_at[table_id]
+            if table_id in self._known:
+                self._gone.add(table_id)
+            else:
+                self._changed.pop(table_id, None)
+
+    def _look_here(self) -> None:
+        live = {table.table_id: table for table in self._live() if self._wants(table)}
+        for table_id, table in live.items():
+            now = (table.feed.last(SPECTATORS), table.feed.spectators)
+            seen = self._seen.get(table_id)
+            if seen == (table, now):
+                continue
+            self._seen[table_id] = (table, now)
+            # One that another process has taken over is still among ours for a moment.
+            is_new = seen is None or seen[0] is not table
+            if is_new or self._played_at.get(table_id) == HERE:
+                self._note(HERE, [summary(table)])
+        for table_id in [table_id for table_id in self._seen if table_id not in live]:
+            table, (last, _) = self._seen.pop(table_id)
+            is_over = table.feed.finished and table.feed.last(SPECTATORS) > last
+            self._note(HERE, [summary(table)] if is_over else [], [table_id])
 
     def _wants(self, table: LiveTable) -> bool:
         created = table.state.created

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .errors import (
+    DuplicatePlayer,
     HandIsDecided,
     NotAtTable,
     RequestIdReused,
@@ -84,7 +85,7 @@ def close_table(table: Table, order: Order, *, after_hand: bool) -> bool:
 def seat_player(table: Table, order: Order, seat: int, plan: SeatPlan) -> bool:
     """Give a seat whose player has left to another; as `remove`.
 
-    Raises SeatIsTaken, SatBefore, TableIsClosed or RequestIdReused.
+    Raises SeatIsTaken, SatBefore, DuplicatePlayer (a hold), TableIsClosed or RequestIdReused.
     """
     state = table.state
     detail = repr((seat, plan.player_id, plan.profile, plan.hold_ids, plan.is_bot))
@@ -95,6 +96,9 @@ def seat_player(table: Table, order: Order, seat: int, plan: SeatPlan) -> bool:
         raise SeatIsTaken(seat)
     if state.has_sat(plan.player_id):
         raise SatBefore(plan.player_id)
+    for hold_id in plan.hold_ids:
+        if hold_id in state.hold_ids:
+            raise DuplicatePlayer(f"Hold {hold_id}", "player.hold_ids")
     _act(table, order, "seat_player", detail, seat)
     table.tell(PlayerSeated(seat, plan))
     return False

@@ -185,6 +185,12 @@ class TableState:
         """Whether a player sits or has sat here."""
         return self.seat_of(player_id) is not None or player_id in self.former
 
+    @property
+    def hold_ids(self) -> set[str]:
+        """The holds that the table has, of those who left among them."""
+        sitting = (seat.plan.hold_ids for seat in self.seats)
+        return {hold_id for holds in (*sitting, *self.owed.values()) for hold_id in holds}
+
     # The fold.
 
     def follow(self, event: Event) -> None:

@@ -23,7 +23,7 @@ SECONDS_BETWEEN = 2.0
 """How long it takes until it may say one more."""
 
 JOINER = "\u200d"
-"""Holds signs of several parts together; no other invisible character is let through."""
+"""Holds signs of several parts together; no other control or format character is let through."""
 
 
 class Talk:

@@ -48,20 +48,23 @@ def propose(table: Table, seat: int, hand_number: int) -> tuple[int, bool]:
     number = state.vote.number + 1 if state.vote is not None else 1
     table.tell(VoteOpened(number, seat))
     table.has_acted(seat)
-    count(table)
     return number, False
 
 
-def count(table: Table) -> None:
-    """Close the open vote if one has refused, or all who have a say agree."""
+def count(table: Table) -> bool:
+    """Close the open vote if one has refused, or all who have a say agree; whether that was so.
+
+    Who has a say changes with those who leave, are removed, or stay away.
+    """
     vote = table.state.vote
     if vote is None or not vote.is_open:
-        return
+        return False
     if not all(vote.answers.values()):
         table.tell(VoteClosed(vote.number, "refused"))
     elif is_carried(table.state, vote):
         table.tell(VoteClosed(vote.number, "agreed"))
         table.dissolve("vote")
+    return not vote.is_open
 
 
 def _be_ready(table: Table, seat: int, check: int, word: str) -> bool:
@@ -91,5 +94,4 @@ def _vote(table: Table, seat: int, number: int, word: str) -> bool:
         raise StaleDecision(table_question_id(VOTE, number))
     table.tell(VoteAnswered(number, seat, word == AGREE))
     table.has_acted(seat)
-    count(table)
     return False

@@ -113,8 +113,8 @@ class TableOperationsServiceServicer(object):
 
         NOT_FOUND (UNKNOWN_TABLE), FAILED_PRECONDITION (SEAT_TAKEN: nobody has left it, or the table does
         not wait for others; SAT_BEFORE: who has sat at a table does not come back to it; TABLE_CLOSED),
-        ALREADY_EXISTS (REQUEST_ID_REUSED), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a
-        repeat tells).
+        INVALID_ARGUMENT (DUPLICATE_PLAYER: a hold of another seat), ALREADY_EXISTS (REQUEST_ID_REUSED),
+        UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

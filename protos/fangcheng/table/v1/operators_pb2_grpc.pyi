@@ -69,8 +69,8 @@ class TableOperationsServiceStub:
 
     NOT_FOUND (UNKNOWN_TABLE), FAILED_PRECONDITION (SEAT_TAKEN: nobody has left it, or the table does
     not wait for others; SAT_BEFORE: who has sat at a table does not come back to it; TABLE_CLOSED),
-    ALREADY_EXISTS (REQUEST_ID_REUSED), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a
-    repeat tells).
+    INVALID_ARGUMENT (DUPLICATE_PLAYER: a hold of another seat), ALREADY_EXISTS (REQUEST_ID_REUSED),
+    UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
     """
     ListOperatorActions: _grpc.UnaryUnaryMultiCallable[_operators_pb2.ListOperatorActionsRequest, _operators_pb2.ListOperatorActionsResponse]
     """Lists what operators have done, newest first, in pages.
@@ -117,8 +117,8 @@ class TableOperationsServiceAsyncStub(TableOperationsServiceStub):
 
     NOT_FOUND (UNKNOWN_TABLE), FAILED_PRECONDITION (SEAT_TAKEN: nobody has left it, or the table does
     not wait for others; SAT_BEFORE: who has sat at a table does not come back to it; TABLE_CLOSED),
-    ALREADY_EXISTS (REQUEST_ID_REUSED), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a
-    repeat tells).
+    INVALID_ARGUMENT (DUPLICATE_PLAYER: a hold of another seat), ALREADY_EXISTS (REQUEST_ID_REUSED),
+    UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
     """
     ListOperatorActions: _aio.UnaryUnaryMultiCallable[_operators_pb2.ListOperatorActionsRequest, _operators_pb2.ListOperatorActionsResponse]  # type: ignore[assignment]
     """Lists what operators have done, newest first, in pages.
@@ -186,8 +186,8 @@ class TableOperationsServiceServicer(metaclass=_abc_1.ABCMeta):
 
         NOT_FOUND (UNKNOWN_TABLE), FAILED_PRECONDITION (SEAT_TAKEN: nobody has left it, or the table does
         not wait for others; SAT_BEFORE: who has sat at a table does not come back to it; TABLE_CLOSED),
-        ALREADY_EXISTS (REQUEST_ID_REUSED), UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a
-        repeat tells).
+        INVALID_ARGUMENT (DUPLICATE_PLAYER: a hold of another seat), ALREADY_EXISTS (REQUEST_ID_REUSED),
+        UNAVAILABLE (JOURNAL_UNAVAILABLE: it could not be stored; a repeat tells).
         """
 
     @_abc_1.abstractmethod

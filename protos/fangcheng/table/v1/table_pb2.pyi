@@ -676,7 +676,9 @@ class SeatEvents(_message.Message):
 
     @_builtins.property
     def acted(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatActed]:
-        """The acts that were accepted; what they brought about is among the events, here or before."""
+        """The acts that were accepted; what they brought about is among the events, here or before, or, of
+        a stream that has fallen behind, in the next messages.
+        """
 
     def __init__(
         self,
@@ -1394,7 +1396,7 @@ class LeaveTableResponse(_message.Message):
     TABLE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def table(self) -> _state_pb2.Table:
-        """The table has closed or will close after the hand."""
+        """The table as it stands; it closes, or the seat waits for another, at once or after the hand."""
 
     def __init__(
         self,

@@ -219,10 +219,10 @@ class TableServiceServicer(object):
         has no number, is not kept, and is not told again to a stream that is resumed. A seat may say five
         things one after the other, and one every two seconds.
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (UNKNOWN_PHRASE;
-        INVALID_TEXT: longer than 60 characters, or with others than letters, figures, signs and spaces),
-        FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED), RESOURCE_EXHAUSTED
-        (TALKS_TOO_MUCH, with the time to wait).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator), INVALID_ARGUMENT
+        (UNKNOWN_PHRASE; INVALID_TEXT: longer than 60 characters, or with others than letters, figures,
+        signs and spaces), FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED),
+        RESOURCE_EXHAUSTED (TALKS_TOO_MUCH, with the time to wait).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

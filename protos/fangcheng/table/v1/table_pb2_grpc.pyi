@@ -126,10 +126,10 @@ class TableServiceStub:
     has no number, is not kept, and is not told again to a stream that is resumed. A seat may say five
     things one after the other, and one every two seconds.
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (UNKNOWN_PHRASE;
-    INVALID_TEXT: longer than 60 characters, or with others than letters, figures, signs and spaces),
-    FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED), RESOURCE_EXHAUSTED
-    (TALKS_TOO_MUCH, with the time to wait).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator), INVALID_ARGUMENT
+    (UNKNOWN_PHRASE; INVALID_TEXT: longer than 60 characters, or with others than letters, figures,
+    signs and spaces), FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED),
+    RESOURCE_EXHAUSTED (TALKS_TOO_MUCH, with the time to wait).
     """
     LeaveTable: _grpc.UnaryUnaryMultiCallable[_table_pb2.LeaveTableRequest, _table_pb2.LeaveTableResponse]
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
@@ -240,10 +240,10 @@ class TableServiceAsyncStub(TableServiceStub):
     has no number, is not kept, and is not told again to a stream that is resumed. A seat may say five
     things one after the other, and one every two seconds.
 
-    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (UNKNOWN_PHRASE;
-    INVALID_TEXT: longer than 60 characters, or with others than letters, figures, signs and spaces),
-    FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED), RESOURCE_EXHAUSTED
-    (TALKS_TOO_MUCH, with the time to wait).
+    NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator), INVALID_ARGUMENT
+    (UNKNOWN_PHRASE; INVALID_TEXT: longer than 60 characters, or with others than letters, figures,
+    signs and spaces), FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED),
+    RESOURCE_EXHAUSTED (TALKS_TOO_MUCH, with the time to wait).
     """
     LeaveTable: _aio.UnaryUnaryMultiCallable[_table_pb2.LeaveTableRequest, _table_pb2.LeaveTableResponse]  # type: ignore[assignment]
     """Leaves a table: after the hand in play, without penalty, or now, which is an escape (逃跑) where a
@@ -405,10 +405,10 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         has no number, is not kept, and is not told again to a stream that is resumed. A seat may say five
         things one after the other, and one every two seconds.
 
-        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED), INVALID_ARGUMENT (UNKNOWN_PHRASE;
-        INVALID_TEXT: longer than 60 characters, or with others than letters, figures, signs and spaces),
-        FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED), RESOURCE_EXHAUSTED
-        (TALKS_TOO_MUCH, with the time to wait).
+        NOT_FOUND (UNKNOWN_TABLE), PERMISSION_DENIED (NOT_SEATED; REMOVED: by an operator), INVALID_ARGUMENT
+        (UNKNOWN_PHRASE; INVALID_TEXT: longer than 60 characters, or with others than letters, figures,
+        signs and spaces), FAILED_PRECONDITION (TALK_OFF: by the table's rules; TABLE_CLOSED),
+        RESOURCE_EXHAUSTED (TALKS_TOO_MUCH, with the time to wait).
         """
 
     @_abc_1.abstractmethod
