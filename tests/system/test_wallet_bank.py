@@ -125,7 +125,8 @@ async def test_the_bank_adds_up_at_every_read_whatever_happens(tmp_path: Path, e
         reader = Reader(wallet.address)
         async with load.running(), asyncio.TaskGroup() as group:
             wrong = group.create_task(faults(database, wallet, random.Random(SEED)))
-            while not wrong.done():
+            # On a machine so busy that little was answered meanwhile, it goes on.
+            while not (wrong.done() and swallowed and reader.audits > 1 and reader.entries):
                 await reader.read()
         await load.check()
         await reader.read()
@@ -135,6 +136,3 @@ async def test_the_bank_adds_up_at_every_read_whatever_happens(tmp_path: Path, e
             f"{reader.entries} entries streamed, {len(load.answers)} calls answered, "
             f"{load.repeats} repeated"
         )
-        assert reader.audits > 1
-        assert reader.entries > 0
-        assert swallowed > 0
