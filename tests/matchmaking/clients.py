@@ -84,8 +84,8 @@ class Guest:
         request = rooms_pb2.ChooseSeatRequest(room_id=self.room.room_id, seat=seat)
         return (await self.stub.ChooseSeat(request)).room
 
-    async def ready(self) -> rooms_pb2.Room:
-        request = rooms_pb2.SetReadyRequest(room_id=self.room.room_id, ready=True)
+    async def ready(self, ready: bool = True) -> rooms_pb2.Room:
+        request = rooms_pb2.SetReadyRequest(room_id=self.room.room_id, ready=ready)
         return (await self.stub.SetReady(request)).room
 
     async def start(self) -> rooms_pb2.Room:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
@@ -137,6 +137,7 @@ class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
         *,
         dissolved: bool = False,
         ended: float | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         entry = records_pb2.FinishedHandEntry(
             table_id=table.table_id,
@@ -144,6 +145,7 @@ class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
             rule_set="baishan_kele",
             player_ids=[seat.player_id for seat in table.seats],
             ending="dissolved" if dissolved else "win",
+            labels=labels,
         )
         entry.ended.FromMilliseconds(int(1_000 * (time.time() if ended is None else ended)))
         ended = events_pb2.TableEvent(hand_ended=events_pb2.HandEnded(net=nets))

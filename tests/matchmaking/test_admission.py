@@ -99,6 +99,31 @@ async def test_who_may_not_go_on_leaves_after_the_hand(
         await eventually(lambda: len(world.tables.left) == 2)
 
 
+async def test_of_a_table_only_its_people_are_asked_about(
+    stopped_world: World, studio: StudioAdmission
+) -> None:
+    world = stopped_world
+    async with with_admission(world, studio):
+        for number in range(3):
+            await (await world.player(f"bot{number}", "bot")).join("practice", standby=True)
+        (player,) = await world.players(1)
+        await player.join("practice", labels={"club": "17"})
+        table = world.tables.tables[(await player.outcome()).table_id]
+        studio.asked.clear()
+        studio.banned.update(("17", f"bot{number}") for number in range(3))
+        for number in (1, 2):
+            world.records.finish(table, number, [3, -1, -1, -1], labels={"club": "17"})
+        await eventually(lambda: len(studio.asked) == 2)
+        for one in studio.asked:
+            assert one == admission_pb2.CheckRequest(
+                player_id="p0",
+                place=admission_pb2.ADMISSION_PLACE_TABLE,
+                table_id=table.table_id,
+                labels={"club": "17"},
+            )
+        assert world.tables.left == []
+
+
 @pytest.mark.parametrize("when_silent", ["allow", "deny"])
 async def test_a_studio_that_does_not_answer_counts_as_the_setting_says(
     stopped_world: World, studio: StudioAdmission, when_silent: str

@@ -207,6 +207,31 @@ def test_what_does_not_fit_together_is_told_with_its_line(keys: str, complaint: 
     assert str(error.value).startswith(f"my.yaml:{2 if whole else 5}: {complaint}")
 
 
+@pytest.mark.parametrize(
+    ("keys", "complaint"),
+    [
+        ("starting_chips: 9; stakes: [{currency: a, per_unit: 1}]", ": starting_chips are counted"),
+        ("hold_only: true", ": hold_only: nothing is held where no stake has a buy_in"),
+        (
+            "stakes: [{currency: a, per_unit: 1}, {currency: a, per_unit: 2}]",
+            ".stakes: the currency a is given twice",
+        ),
+        (
+            "fees: [{currency: a, amount: 1}, {currency: a, amount: 1, paid_by: owner}]",
+            ".fees: the currency a is given twice",
+        ),
+        ("fees: [{currency: a, amount: 1, paid_by: winner}]", ".fees[0].paid_by: Input should be"),
+    ],
+)
+def test_a_kind_of_room_is_checked_as_a_pool_is(keys: str, complaint: str) -> None:
+    lines = ["pools: [{id: one, name: first, rules: {id: jintan}}]", "rooms:"]
+    lines += ["  - id: friends", "    name: friends", "    rules: {id: jintan}"]
+    lines += [f"    {key}" for key in keys.split("; ")]
+    with pytest.raises(BadPools) as error:
+        parse_pools("\n".join(lines), "my.yaml")
+    assert f"rooms[0]{complaint}" in str(error.value)
+
+
 def test_a_newer_revision_has_what_the_pool_has_but_for_its_changes() -> None:
     text = """
 pools:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 
 import pytest
 
@@ -17,7 +18,7 @@ from fangcheng_matchmaking.core import Offer, Pool, Terms
 from fangcheng_matchmaking.migrations import QUEUES
 from fangcheng_matchmaking.service import open_service
 from tests.matchmaking.faults import Halt
-from tests.matchmaking.world import KEY, World, eventually
+from tests.matchmaking.world import KEY, POOLS, World, eventually
 from tests.postgres import database_of
 
 
@@ -139,6 +140,19 @@ async def test_who_waits_for_other_stakes_than_there_are_now_has_to_ask_again(
     await reloaded(world, NEWER[: NEWER.index("    newer:")])
     outcome = await player.outcome()
     assert (outcome.state, outcome.problem.reason) == (pb.TICKET_STATE_FAILED, "POOL_CHANGED")
+
+
+async def test_tickets_of_pools_that_are_gone_are_dealt_with_once_the_database_is_back(
+    world: World,
+) -> None:
+    (player,) = await world.players(1)
+    await player.join("free")
+    with closing(sqlite3.connect(world.folder / "matchmaking.db")) as db:
+        db.execute("ALTER TABLE tickets RENAME TO lost")
+        await reloaded(world, POOLS.replace("id: free", "id: other"))
+        db.execute("ALTER TABLE lost RENAME TO tickets")
+    outcome = await player.outcome()
+    assert (outcome.state, outcome.problem.reason) == (pb.TICKET_STATE_FAILED, "UNKNOWN_POOL")
 
 
 @pytest.mark.parametrize(

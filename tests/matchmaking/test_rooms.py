@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable
 
 import grpc
 import grpc.aio
 import pytest
 
+from fangcheng.matchmaking.v1 import matchmaking_pb2 as queue
 from fangcheng.matchmaking.v1 import rooms_pb2 as wire
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import explain
@@ -30,11 +32,16 @@ rooms:
     rules: {id: baishan_kele}
     choices: {cap: [0, 50], piao: [true]}
     hands: 8
+    rounds: 2
+    starting_chips: 100
   - id: silver
     name: for silver
     rules: {id: baishan_kele}
     stakes: [{currency: silver, per_unit: 10, buy_in: 1000}]
-    fees: [{currency: silver, amount: 50, paid_by: owner}]
+    fees:
+      - {currency: silver, amount: 50, paid_by: owner}
+      - {currency: points, book: baishan_kele, amount: 1}
+    hold_only: true
 """
 DECIDED = {wire.ROOM_STATE_OPEN, wire.ROOM_STATE_PLAYING}
 ROOM = rooms.Room(
@@ -189,12 +196,106 @@ async def test_opening_entering_and_starting_can_be_repeated(world: World) -> No
     assert len(world.tables.tables) == 1
 
 
+async def test_one_request_is_answered_with_its_room_at_once_and_whatever_came_of_it(
+    world: World,
+) -> None:
+    guest = await world.guest("a")
+    opened = await asyncio.gather(*(guest.open("free") for _ in range(10)))
+    assert len({room.room_id for room in opened}) == 1
+    await guest.leave()
+    await (await world.player("a")).join("probe")
+    late = await guest.open("free")
+    assert (late.room_id, late.state) == (opened[0].room_id, wire.ROOM_STATE_CLOSED)
+
+
+async def test_a_room_that_has_started_is_answered_to_its_owner_until_it_closes(
+    world: World,
+) -> None:
+    guests = await gathered(world, "free", "a", "b", "c", "d")
+    await guests[0].start()
+    playing = await guests[0].watch_to(wire.ROOM_STATE_PLAYING)
+    assert (await guests[0].start()).table_id == playing.table_id
+    assert await reason(guests[1].start()) == "NOT_THE_OWNER"
+    world.tables.close(playing.table_id)
+    await guests[0].watch_to(wire.ROOM_STATE_CLOSED)
+    assert await reason(guests[0].start()) == "ROOM_STARTED"
+
+
+async def test_kinds_of_rooms_are_listed_with_what_may_be_chosen(world: World) -> None:
+    guest = await world.guest("a")
+    free, silver = (await guest.stub.ListRoomTemplates(wire.ListRoomTemplatesRequest())).templates
+    rules = rules_pb2.RuleSetChoice(id="baishan_kele")
+    values = {
+        "cap": [rules_pb2.OptionValue(integer=0), rules_pb2.OptionValue(integer=50)],
+        "piao": [rules_pb2.OptionValue(boolean=True)],
+    }
+    assert free == wire.RoomTemplate(
+        template_id="free",
+        name="free",
+        rules=rules,
+        hands=8,
+        rounds=2,
+        starting_chips=100,
+        choices=[wire.RoomChoice(option=one, values=values[one]) for one in values],
+    )
+    assert silver == wire.RoomTemplate(
+        template_id="silver",
+        name="for silver",
+        rules=rules,
+        stakes=[queue.PoolStake(currency="silver", per_unit=10, buy_in=1_000)],
+        fees=[queue.PoolFee(currency="points", book="baishan_kele", amount=1)],
+        owner_fees=[queue.PoolFee(currency="silver", amount=50)],
+        hold_only=True,
+    )
+
+
+async def test_what_is_chosen_and_said_at_the_opening_goes_to_the_others_and_to_the_table(
+    world: World,
+) -> None:
+    ming = await world.guest("ming")
+    before = time.time()
+    room = await ming.open(
+        "free",
+        options={"cap": rules_pb2.OptionValue(integer=50)},
+        profile=b"m",
+        labels={"club": "17"},
+    )
+    assert room.rules.options["cap"].integer == 50
+    assert before + 3_600 - 1 < room.expires.seconds <= time.time() + 3_600
+    for player_id in ("lan", "ju", "zhu"):
+        guest = await world.guest(player_id)
+        room = await guest.enter(room.code)
+        await guest.ready()
+    await guest.ready(False)
+    room = await ming.now()
+    assert [(one.profile, one.ready) for one in room.guests] == [
+        (b"m", False),
+        (b"", True),
+        (b"", True),
+        (b"", False),
+    ]
+    assert dict(room.labels) == {"club": "17"}
+    assert await reason(ming.start()) == "NOT_READY"
+    await guest.ready()
+    await ming.start()
+    room = await ming.watch_to(wire.ROOM_STATE_PLAYING)
+    request = world.tables.requests[room.table_id]
+    assert (dict(request.labels), request.rules) == ({"club": "17"}, room.rules)
+    assert (request.hands, request.rounds, request.starting_chips) == (8, 2, 100)
+    assert request.seats[0].profile == b"m"
+    assert room.endpoint == world.tables.tables[room.table_id].endpoint
+
+
 async def test_what_is_staked_is_held_and_the_owner_pays_the_fee(world: World) -> None:
     guests = await gathered(world, "silver", "a", "b", "c", "d")
     await guests[0].start()
     await guests[0].watch_to(wire.ROOM_STATE_PLAYING)
     request = world.tables.requests["table-0"]
-    assert [(fee.seat, fee.amount) for fee in request.fees] == [(0, 50)]
+    assert [(fee.HasField("seat"), fee.seat, fee.amount) for fee in request.fees] == [
+        (True, 0, 50),
+        (False, 0, 1),
+    ]
+    assert request.hold_only
     assert len(world.wallet.open_holds) == 4
     world.check()
 
@@ -265,6 +366,24 @@ async def test_rooms_are_for_who_is_in_them(world: World) -> None:
     assert await reason(a.open("none", "x")) == "UNKNOWN_TEMPLATE"
     options = {"cap": rules_pb2.OptionValue(integer=7)}
     assert await reason(stranger.open("free", options=options)) == "NO_CHOICE"
+
+
+async def test_what_is_unknown_of_a_room_is_named(world: World) -> None:
+    a, b = await gathered(world, "free", "a", "b")
+    stranger = await world.guest("s")
+    stranger.room = a.room
+    for call, field in (
+        (stranger.enter("000000" if a.room.code != "000000" else "111111"), "code"),
+        (stranger.sit(3), "room_id"),
+        (a.turn_out("s"), "player_id"),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await call
+        assert (explain(error.value).reason, explain(error.value).field) == ("UNKNOWN_ROOM", field)
+    assert await reason(b.sit(0)) == "SEAT_TAKEN"
+    await (await world.guest("c")).enter(a.room.code)
+    await (await world.guest("d")).enter(a.room.code)
+    assert await reason(stranger.enter(a.room.code)) == "ROOM_FULL"
 
 
 async def test_codes_cannot_be_tried_one_after_the_other(world: World) -> None:

@@ -138,6 +138,14 @@ async def test_joining_again_with_the_same_request_id_is_answered_with_the_ticke
     assert (await player.join("free", "another")).state == WAITING
 
 
+async def test_one_request_that_comes_ten_times_at_once_is_answered_with_its_ticket(
+    world: World,
+) -> None:
+    (player,) = await world.players(1)
+    tickets = await asyncio.gather(*(player.join("free") for _ in range(10)))
+    assert len({ticket.ticket_id for ticket in tickets}) == 1
+
+
 async def test_what_cannot_join_is_told_why(world: World) -> None:
     (player,) = await world.players(1)
 

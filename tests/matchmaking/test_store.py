@@ -26,6 +26,7 @@ from fangcheng_matchmaking.core import (
 )
 from fangcheng_matchmaking.migrations import QUEUES
 from fangcheng_matchmaking.postgres import open_postgres
+from fangcheng_matchmaking.rooms import Room, RoomState
 from fangcheng_matchmaking.sqlite import open_sqlite
 from fangcheng_matchmaking.store import (
     Apart,
@@ -429,6 +430,26 @@ async def test_live_tickets_come_oldest_first(store: Store) -> None:
         "p4",
         "p3",
     ]
+
+
+async def test_rooms_are_forgotten_once_they_have_closed(store: Store) -> None:
+    for number, state in enumerate((RoomState.OPEN, RoomState.CLOSED)):
+        room = Room(
+            room_id=f"r{number}",
+            code="",
+            request_id="q",
+            opener_id=f"p{number}",
+            template_id="free",
+            terms=TERMS,
+            expires_ms=2_000,
+            state=state,
+        )
+        await store.open_room(room, [f"{number}"], new(number, pool_id="", room_id=room.room_id))
+    await store.forget(2_000)
+    assert (await store.opened_room("p1", "q")) is not None
+    await store.forget(2_001)
+    assert (await store.opened_room("p1", "q")) is None
+    assert (await store.room("r0")).state is RoomState.OPEN
 
 
 async def test_forgetting_spares_what_is_live_or_young(store: Store) -> None:

@@ -13,10 +13,11 @@ import pytest
 from fangcheng_table import postgres
 from fangcheng_table.archive import Archive, ArchiveFailed, Month, archive, archived_records, months
 from fangcheng_table.codec import UnknownEvent
+from fangcheng_table.errors import TableArchived
 from fangcheng_table.migrations import JOURNAL
 from fangcheng_table.postgres import PostgresJournal, open_postgres
 from fangcheng_table.records import Records
-from fangcheng_table.store import Archived, Filter, HandFilter, NewTable, Record
+from fangcheng_table.store import Filter, HandFilter, NewTable, Record
 from tests.postgres import database_of
 
 from .journals import hand
@@ -104,7 +105,7 @@ async def test_a_month_moves_to_a_file_and_the_journal_goes_on(years, tmp_path):
     assert await journal.finished(0, 9) == finished
     assert await journal.hands(HandFilter(table_id="t1"), None, 9) == [finished[0]]
     assert await journal.create(new(1), [Record(1, 1, created())], "me") == new(1)
-    with pytest.raises(Archived):
+    with pytest.raises(TableArchived):
         await journal.read("t1")
     assert await journal.read("t3") == years.records["t3"]
     # What goes on goes on.
@@ -112,6 +113,15 @@ async def test_a_month_moves_to_a_file_and_the_journal_goes_on(years, tmp_path):
     assert await journal.read("t5") == years.records["t5"]
     row = await journal._read(lambda db: db.fetchrow("SELECT * FROM archives"))
     assert tuple(row) == (202601, 2, count, digest)
+
+
+async def test_a_hand_of_an_archived_table_is_told_to_be_archived_even_if_there_never_was_one(
+    years, tmp_path
+):
+    await archive(years.address, "2026-01", tmp_path / "january.json.gz")
+    for hand_number in (1, 999):
+        with pytest.raises(TableArchived):
+            await Records(years.journal).record("t1", hand_number)
 
 
 async def test_who_follows_finished_hands_passes_those_that_were_archived(years, tmp_path):

@@ -10,9 +10,11 @@ import pytest
 
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
-from fangcheng_table import lobby
+from fangcheng_table import lobby, operating
+from fangcheng_table.events import SeatPlan, Timing
 from fangcheng_table.feed import Feed
 from fangcheng_table.lobby import Lobby
+from fangcheng_table.operating import Order
 from fangcheng_table.state import TableState
 
 from .tables import Drive, at_random, created
@@ -103,6 +105,26 @@ def test_tables_are_chosen_by_rule_set_and_labels(rule_set, labels, found):
     table = Shown(Drive.of(created()))
     watcher = lobby_of(table, rule_set, labels)
     assert bool(looked(watcher)[0]) == found
+
+
+def test_a_table_is_told_of_while_a_seat_waits_to_whoever_asks_for_vacancies():
+    waits = Timing(claim_window_ms=0, between_hands_ms=5_000, vacancy_ms=60_000)
+    table = Shown(Drive.of(created(rules_id="shandong", hands=8, timing=waits)))
+    watcher = Lobby(lambda: [table], "", {}, vacant=True)
+    table.drive.attend(0)
+    table.publish()
+    assert looked(watcher) == ([], [])
+    table.drive.table.leave(2, now=False)
+    table.drive.settle()
+    table.publish()
+    (told,), gone = looked(watcher)
+    assert [seat.player_id for seat in told.seats] == ["ann", "bob", "", "dan"]
+    assert gone == []
+    order = Order("o-1", "matchmaking", "from the queue", "")
+    operating.seat_player(table.drive.table, order, 2, SeatPlan("eve"))
+    table.drive.settle()
+    table.publish()
+    assert looked(watcher) == ([], ["t1"])
 
 
 def test_many_tables_come_in_many_messages(monkeypatch):

@@ -25,9 +25,12 @@ from tests.studio_wallet import serving as studio_serving
 from .world import DEV_KEY, PLAYERS, play_all, request, until, world
 
 
-@pytest.mark.parametrize("balance", [10_000, 60])
-async def test_a_table_is_paid_to_the_last_coin(tmp_path: Path, balance: int):
-    """Holds taken over, every hand settled from them, what is left given back; also by the poor."""
+@pytest.mark.parametrize(("balance", "hands"), [(10_000, 4), (60, 400)])
+async def test_a_table_is_paid_to_the_last_coin(tmp_path: Path, balance: int, hands: int):
+    """Holds taken over, every hand settled from them, what is left given back; also by the poor.
+
+    The poor have long run out of silver before their last hand, whatever the dice.
+    """
     common: dict[str, Any] = {"dev_key": DEV_KEY, "drain_seconds": 0.0, "grace_seconds": 1.0}
     wallet_settings = WalletSettings(database=str(tmp_path / "wallet.db"), **common)
     async with (
@@ -55,7 +58,7 @@ async def test_a_table_is_paid_to_the_last_coin(tmp_path: Path, balance: int):
                 ],
             )
         )
-        message = request(hands=4, stakes=[state_pb2.Stake(currency="silver", per_unit=10)])
+        message = request(hands=hands, stakes=[state_pb2.Stake(currency="silver", per_unit=10)])
         for seat, hold in zip(message.seats, held.holds, strict=True):
             seat.hold_ids.append(hold.hold_id)
         made = await service.stub("service:matchmaking").CreateTable(message)

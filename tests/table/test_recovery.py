@@ -18,8 +18,12 @@ from prometheus_client import CollectorRegistry
 from fangcheng.evaluation.v1 import evaluation_pb2 as evaluation
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import events_pb2, state_pb2
+from fangcheng.table.v1 import operators_pb2 as operators_wire
+from fangcheng.table.v1 import records_pb2 as records_wire
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng.table.v1.operators_pb2_grpc import TableOperationsServiceStub
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
+from fangcheng_client import explain
 from fangcheng_kit import StartFailed
 from fangcheng_rules.analysis import Analysis, analyze
 from fangcheng_rules.hand import Hand
@@ -321,6 +325,34 @@ async def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_going_o
         assert service.value("fangcheng_table_failures_total") == 1
         players = await play_all(service, made[1])
         assert players[0].events[-1].table_closed.reason == "hands_played"
+
+
+async def test_what_cannot_be_read_now_is_refused_as_that_and_tells_nothing_of_the_database(
+    service,
+):
+    """A caller that repeats what is UNAVAILABLE goes on once the journal answers again."""
+    operator = service.stub("operator")
+    with sqlite3.connect(service.folder / "table.db") as db:
+        for table in ("tables", "hands", "operator_actions"):
+            db.execute(f"ALTER TABLE {table} RENAME TO lost_{table}")
+    db.close()
+    keeper = service.records("operator")
+    hands = keeper.StreamFinishedHands(records_wire.StreamFinishedHandsRequest())
+    operations = TableOperationsServiceStub(service.channel("operator"))
+    calls = [
+        operator.ListTables(wire.ListTablesRequest()),
+        operator.GetTable(wire.GetTableRequest(table_id="t1")),
+        keeper.GetHandRecord(records_wire.GetHandRecordRequest(table_id="t1", hand_number=1)),
+        keeper.ListHandRecords(records_wire.ListHandRecordsRequest()),
+        hands.read(),
+        operations.ListOperatorActions(operators_wire.ListOperatorActionsRequest()),
+    ]
+    for call in calls:
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await call
+        assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+        assert explain(caught.value).reason == "JOURNAL_UNAVAILABLE"
+        assert "sqlite" not in str(caught.value.details()).lower()
 
 
 async def test_a_resumed_table_has_the_same_numbers(tmp_path):

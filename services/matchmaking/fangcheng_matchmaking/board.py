@@ -132,7 +132,7 @@ class Board:
             self.paces[pool_id].seated(now_ms, players)
 
     def waiting(self) -> Iterable[Ticket]:
-        """The waiting tickets, the oldest first, of pools that are configured or not."""
+        """The waiting tickets, of pools that are configured or not."""
         return [one for one in self._tickets.values() if one.state is TicketState.WAITING]
 
     def tables(self, pool_ids: Collection[str]) -> set[str]:

@@ -65,9 +65,6 @@ class MatchState(StrEnum):
     """The holds are released and the tickets back in the queue, or out of it."""
 
 
-UNFINISHED = frozenset({MatchState.FORMED, MatchState.HELD, MatchState.ASKED, MatchState.RETURNING})
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Why a ticket could not be seated."""

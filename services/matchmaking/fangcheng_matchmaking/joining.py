@@ -88,6 +88,15 @@ class Poor(CannotJoin):
         self.problem = refused.problem
 
 
+def occupied(player_id: str, live: Ticket) -> CannotJoin:
+    """Why a player with this live ticket can have no other."""
+    if live.state is TicketState.ASSIGNED:
+        return AlreadySeated(player_id, live.table_id or "")
+    if live.room_id:
+        return AlreadyInRoom(player_id, live.room_id)
+    return AlreadyQueued(player_id, live)
+
+
 class Joining:
     """Checks tickets, and stores those that may queue."""
 
@@ -133,16 +142,11 @@ class Joining:
         return replace(new, revision=pool.revision, rating=sum(ratings) / len(ratings))
 
     async def join(self, new: NewTicket) -> Joined:
-        """Stores a ticket that was checked; raises RequestReused, AlreadyQueued, AlreadySeated."""
+        """Stores a ticket that was checked; raises RequestReused and what `occupied` says."""
         try:
             return await self._store.join(new)
-        except LiveTicket as other:
-            # Another request of the same player was quicker.
-            if other.ticket.state is TicketState.ASSIGNED:
-                raise AlreadySeated(other.player_id, other.ticket.table_id or "") from None
-            if other.ticket.room_id:
-                raise AlreadyInRoom(other.player_id, other.ticket.room_id) from None
-            raise AlreadyQueued(other.player_id, other.ticket) from None
+        except LiveTicket as other:  # another request of the same player was quicker
+            raise occupied(other.player_id, other.ticket) from None
 
     async def _check(self, player_id: str, pool: Pool, new: NewTicket) -> float:
         """Checks one player; his rating."""
@@ -171,12 +175,9 @@ class Joining:
     async def _check_free(self, player_id: str) -> None:
         live = await self._store.live_ticket(player_id)
         if live is not None:
-            if live.state is not TicketState.ASSIGNED:
-                if live.room_id:
-                    raise AlreadyInRoom(player_id, live.room_id)
-                raise AlreadyQueued(player_id, live)
-            if not await self._end_table(live.table_id or ""):
-                raise AlreadySeated(player_id, live.table_id or "")
+            is_seated = live.state is TicketState.ASSIGNED
+            if not is_seated or not await self._end_table(live.table_id or ""):
+                raise occupied(player_id, live)
         seat = await self._tables.seat_of(player_id)
         if seat is not None:
             raise AlreadySeated(player_id, seat.table_id)

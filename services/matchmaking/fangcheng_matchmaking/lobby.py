@@ -6,20 +6,21 @@ import asyncio
 import random
 import secrets
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
 from . import rooms
 from .core import Match, Member, NewTicket, OptionValue, Problem, Ticket
-from .joining import AlreadyInRoom, AlreadyQueued, AlreadySeated, Joining
+from .joining import CannotJoin, Joining, occupied
 from .rooms import Room, RoomState, Template, UnknownRoom
 from .store import LiveTicket, Store
 
 CODES = 50
 """Codes that are drawn for a room; the first that is free is taken."""
 MOST_WRONG_CODES = 10
-"""That a player may try within a minute: a code is no secret that keeps others out for long."""
+"""That a player may try within a minute, at each replica: a code is no secret that keeps others out
+for long."""
 
 
 class TooManyCodes(rooms.RoomRefusal):
@@ -57,7 +58,10 @@ class Lobby:
         self._show = show
         self._leave = leave
         self._watches: dict[str, set[asyncio.Event]] = {}
-        self._wrong: dict[str, deque[float]] = {}
+        self._wrong: deque[tuple[float, str]] = deque()
+        """When a wrong code was tried within the last minute, and by whom."""
+        self._tries: Counter[str] = Counter()
+        """How often each of them did."""
 
     async def open(
         self,
@@ -69,6 +73,9 @@ class Lobby:
         labels: Mapping[str, str],
     ) -> Room:
         """Opens a room. Raises UnknownTemplate, NoChoice, NoCode and what `Joining` does."""
+        opened = await self._store.opened_room(player_id, request_id)
+        if opened is not None:
+            return opened
         template = self.templates.get(template_id)
         if template is None:
             raise UnknownTemplate(template_id)
@@ -84,20 +91,25 @@ class Lobby:
             expires_ms=now_ms + self._lifetime_ms,
         )
         room = rooms.come(room, player_id, profile)
-        live = await self._store.live_ticket(player_id)
-        if live is None or not live.room_id:  # a repeat is answered by the store
+        try:
             await self._joining.check_guest(player_id, room.terms, room.labels)
+        except CannotJoin:  # for the same request, which was under way, perhaps
+            opened = await self._store.opened_room(player_id, request_id)
+            if opened is None:
+                raise
+            return opened
         codes = [f"{self._chance.randrange(1_000_000):06}" for _ in range(CODES)]
         return await self._told(self._store.open_room(room, codes, self._ticket(room, player_id)))
 
     async def enter(self, player_id: str, code: str, profile: bytes) -> Room:
         """Enters the room of a code. Raises UnknownRoom, TooManyCodes, RoomStarted, RoomFull,
         TurnedOut, and what `Joining` does."""
-        self._count_wrong(player_id)
+        self._check_tries(player_id)
         try:
             room = await self._store.room_of_code(code)
         except UnknownRoom:
-            self._wrong.setdefault(player_id, deque()).append(time.monotonic())
+            self._wrong.append((time.monotonic(), player_id))
+            self._tries[player_id] += 1
             raise
         if room.guest(player_id) is not None:
             return room
@@ -138,31 +150,28 @@ class Lobby:
             )
         return await self._store.room(room_id)
 
-    async def go(self, player_id: str, room_id: str) -> Room:
-        """Leaves a room; raises RoomStarted where its table was asked for."""
+    async def go(self, player_id: str, room_id: str) -> None:
+        """Leaves a room; raises UnknownRoom, and RoomStarted where its table was asked for."""
         room = await self._store.room(room_id)
         if room.guest(player_id) is None:
-            return room
+            return
         ticket = await self._store.live_ticket(player_id)
         if ticket is not None and ticket.room_id == room_id:
             ticket = await self._leave(ticket.ticket_id)
             if ticket.is_live:
                 raise rooms.RoomStarted(room_id)
-        return await self._store.room(room_id)
-
-    async def room(self, player_id: str, room_id: str) -> Room:
-        """A room that the player is in; raises UnknownRoom."""
-        room = await self._store.room(room_id)
-        if room.guest(player_id) is None:
-            raise UnknownRoom(room_id)
-        return room
 
     async def watch(self, player_id: str, room_id: str) -> AsyncGenerator[Room, None]:
-        """The room now, then as it changes, until it closes or the player is not in it."""
+        """The room now, then as it changes, until it closes or the player is not in it.
+
+        Raises UnknownRoom where he is not in it at first.
+        """
         news = asyncio.Event()
         self._watches.setdefault(room_id, set()).add(news)
         try:
-            room = await self.room(player_id, room_id)
+            room = await self._store.room(room_id)
+            if room.guest(player_id) is None:
+                raise UnknownRoom(room_id)
             while True:
                 yield room
                 version = room.version
@@ -199,11 +208,7 @@ class Lobby:
         try:
             return await stored
         except LiveTicket as other:  # another request of the player was quicker
-            if other.ticket.table_id:
-                raise AlreadySeated(other.player_id, other.ticket.table_id) from None
-            if other.ticket.room_id:
-                raise AlreadyInRoom(other.player_id, other.ticket.room_id) from None
-            raise AlreadyQueued(other.player_id, other.ticket) from None
+            raise occupied(other.player_id, other.ticket) from None
 
     def _ticket(self, room: Room, player_id: str) -> NewTicket:
         ticket_id = "k-" + secrets.token_hex(12)
@@ -217,13 +222,11 @@ class Lobby:
             queued_ms=self._clock_ms(),
         )
 
-    def _count_wrong(self, player_id: str) -> None:
-        wrong = self._wrong.get(player_id)
-        if wrong is None:
-            return
-        while wrong and wrong[0] < time.monotonic() - 60:
-            wrong.popleft()
-        if not wrong:
-            del self._wrong[player_id]
-        elif len(wrong) >= MOST_WRONG_CODES:
+    def _check_tries(self, player_id: str) -> None:
+        while self._wrong and self._wrong[0][0] < time.monotonic() - 60:
+            _, who = self._wrong.popleft()
+            self._tries[who] -= 1
+            if not self._tries[who]:
+                del self._tries[who]
+        if self._tries[player_id] >= MOST_WRONG_CODES:
             raise TooManyCodes(player_id)

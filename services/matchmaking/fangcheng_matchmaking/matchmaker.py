@@ -20,16 +20,17 @@ from typing import Any, TypeVar
 
 import grpc.aio
 
-from .admission import Admission, NotAdmitted
+from .admission import Admission
 from .board import Board, View
 from .core import Match, NewTicket, Offer, Problem, Ticket, TicketState, form_match
-from .joining import Joining
+from .hands import Hands
+from .joining import CannotJoin, Joining
 from .lobby import Lobby
 from .matches import Backoff, Matches, end_table
 from .matching import Queue
 from .metrics import Metrics
 from .partners import Seat, Tables, Unanswered, Wallet
-from .store import Apart, Joined, NotWaiting, Pause, RatedHand, Store, StoreUnavailable
+from .store import Apart, Joined, NotWaiting, Pause, Store, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -41,8 +42,6 @@ LEASE_MS = 2_000
 RENEW_SECONDS = 0.5
 """With the lease: a pool whose replica was killed is matched by another within three seconds."""
 FORGET_SECONDS = 3_600.0
-ADMISSION_MS = 60_000
-"""A hand that has ended longer ago asks nobody: its players have been asked, or are gone."""
 NO_POOL = ""
 """The lease of what belongs to no pool: rooms, and skills made of finished hands."""
 DAY_MS = 86_400_000
@@ -98,8 +97,13 @@ class Matchmaker:
         self._mine: frozenset[str] = frozenset()
         """The pools that this replica matches."""
         self._lease_ends = 0.0
+        self._renew = asyncio.Event()
+        """Set when the leases should be looked at before their time."""
+        self._replaced: Mapping[str, Offer] = {}
+        """The pools as they were before the last reload."""
+        self._placed: frozenset[str] | None = None
+        """The pools of whose waiting tickets each has a place; None: none has been looked at."""
         self._head = 0
-        self._admission = admission
         self._joining = Joining(store, wallet, tables, admission, self._end)
         self._matches = Matches(
             store,
@@ -123,6 +127,16 @@ class Matchmaker:
             drive=self._drive,
             show=lambda tickets: self.board.put(*tickets),
             leave=self.leave,
+        )
+        self._hands = Hands(
+            store,
+            tables,
+            admission,
+            is_mine=lambda: NO_POOL in self._mine,
+            rates=self._rates,
+            clock_ms=wall_clock_ms,
+            backoff=Backoff(longest_backoff_seconds, chance),
+            log=log,
         )
         self._group = asyncio.TaskGroup()
         self._backoffs: dict[str, Backoff] = {}
@@ -148,23 +162,22 @@ class Matchmaker:
                 group.create_task(self._check_tables())
                 group.create_task(self._tell_positions())
                 group.create_task(self._forget())
-                group.create_task(self._follow_hands())
+                group.create_task(self._hands.follow())
         finally:
             with suppress(StoreUnavailable):  # then the leases end by themselves
                 await asyncio.shield(self._store.give_up_leases(self._owner))
 
-    async def reload(self, offers: Mapping[str, Offer]) -> None:
+    def reload(self, offers: Mapping[str, Offer]) -> None:
         """Other pools, or other revisions of them, from now on.
 
         Tickets of a revision that is gone go to the one that their player gets, where it costs the
-        same; otherwise they fail (POOL_CHANGED).
+        same; otherwise they fail (POOL_CHANGED). That is done next, as soon as the store lets it.
         """
-        before, self.offers = self.offers, offers
+        self._replaced, self.offers = self.offers, offers
+        self._placed = None
         self.board.offer(offers)
         self._measure()
-        await self._lease()
-        await self._place_tickets(before)
-        self.board.changed.set()
+        self._renew.set()
 
     async def close(self) -> None:
         """Waits for what requests have begun."""
@@ -176,7 +189,13 @@ class Matchmaker:
         replayed = await self._store.replay(new)
         if replayed is not None:
             return Joined(replayed, replayed=True)
-        new = await self._joining.check(new, self.offers, self.pauses)
+        try:
+            new = await self._joining.check(new, self.offers, self.pauses)
+        except CannotJoin:  # for the same request, which was under way, perhaps
+            replayed = await self._store.replay(new)
+            if replayed is None:
+                raise
+            return Joined(replayed, replayed=True)
         return await self._finish(self._join(new))
 
     async def leave(self, ticket_id: str) -> Ticket:
@@ -266,14 +285,13 @@ class Matchmaker:
         return await asyncio.shield(task)
 
     async def _keep_leases(self) -> None:
-        """Renews the leases, and takes up the matches of replicas that are gone."""
-        placed: frozenset[str] = frozenset()
+        """Renews the leases, and takes up the matches and tickets of replicas that are gone."""
         while True:
+            self._renew.clear()
             try:
                 await self._lease()
-                if placed != self._mine:
-                    await self._place_tickets({})
-                    placed = self._mine
+                if self._placed != self._mine:
+                    await self._place_tickets()
                 if NO_POOL in self._mine:
                     await self.lobby.close_expired()
                 for match in await self._store.unfinished_matches():
@@ -281,7 +299,9 @@ class Matchmaker:
                         self._drive(match)
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot renew leases")
-            await asyncio.sleep(RENEW_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_SECONDS):
+                    await self._renew.wait()
 
     async def _lease(self) -> None:
         began = time.monotonic()
@@ -307,18 +327,19 @@ class Matchmaker:
             self.board.put(*changes.tickets)
             self.lobby.note(changes.rooms)
 
-    async def _place_tickets(self, before: Mapping[str, Offer]) -> None:
+    async def _place_tickets(self) -> None:
         """Deals with tickets that wait for a pool, or a revision of one, that is gone."""
+        offers, mine = self.offers, self._mine
         for ticket in self.board.waiting():
-            if ticket.room_id or ticket.pool_id not in self._mine:
+            if ticket.room_id or ticket.pool_id not in mine:
                 continue
-            offer = self.offers.get(ticket.pool_id)
+            offer = offers.get(ticket.pool_id)
             if offer is None:
                 await self._fail(
                     ticket, "UNKNOWN_POOL", f"The pool {ticket.pool_id} has been taken away."
                 )
             elif offer.revision(ticket.revision) is None:
-                old = before.get(ticket.pool_id)
+                old = self._replaced.get(ticket.pool_id)
                 was = None if old is None else old.revision(ticket.revision)
                 now = offer.of(ticket.player_id, ticket.labels)
                 if was is not None and was.terms.costs_the_same(now.terms):
@@ -327,6 +348,8 @@ class Matchmaker:
                     await self._fail(
                         ticket, "POOL_CHANGED", "What the pool costs has changed; queue again."
                     )
+        if offers is self.offers:
+            self._placed = mine
 
     async def _fail(self, ticket: Ticket, reason: str, message: str) -> None:
         failed = await self._store.fail(ticket.ticket_id, Problem(reason, message))
@@ -435,45 +458,6 @@ class Matchmaker:
                 self._log.warning("cannot ask for tables", problem=str(error))
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot end tables")
-
-    async def _follow_hands(self) -> None:
-        """Makes skills of finished hands, and asks who may go on, in one replica."""
-        backoff = Backoff(self._longest_backoff_seconds, self._chance)
-        while True:
-            try:
-                while NO_POOL in self._mine and (self._rates() or self._admission.is_asked):
-                    async with aclosing(
-                        self._tables.finished_hands(await self._store.cursor())
-                    ) as hands:
-                        async for hand in hands:
-                            await self._store.rate(hand)
-                            if wall_clock_ms() - hand.ended_ms < ADMISSION_MS:
-                                self._group.create_task(self._check_seated(hand))
-                            backoff.reset()
-                            if NO_POOL not in self._mine:
-                                break
-            except grpc.aio.AioRpcError as error:
-                self._log.warning("cannot follow finished hands", problem=str(error))
-            except Exception:  # the store; the next round begins at the cursor
-                self._log.exception("cannot follow finished hands")
-            await asyncio.sleep(max(RENEW_SECONDS, backoff.next_seconds()))
-
-    async def _check_seated(self, hand: RatedHand) -> None:
-        """Whoever may not go on leaves his table. If he cannot now, the next hand asks again."""
-        for player_id in hand.player_ids:
-            try:
-                await self._admission.check(
-                    player_id, "table", table_id=hand.table_id, labels=hand.labels
-                )
-            except NotAdmitted as refused:
-                try:
-                    await self._tables.leave(hand.table_id, player_id)
-                except grpc.aio.AioRpcError as error:
-                    self._log.warning(
-                        "cannot leave for a player", table=hand.table_id, problem=str(error)
-                    )
-                else:
-                    self._log.info("not admitted", table=hand.table_id, reason=refused.reason)
 
     def _rates(self) -> bool:
         return any(

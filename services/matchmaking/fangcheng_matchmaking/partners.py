@@ -87,9 +87,9 @@ class Wallet:
     async def check(self, player_id: str, terms: Terms, rating: Rating | None) -> float:
         """The player's rating, 0 where there is none.
 
-        Raises Refused where he could not bring what the terms ask for now, or is frozen. A wallet
-        that shows no balances (a studio's own may serve the settlement alone) passes: the holds
-        will tell. Raises AioRpcError where it does not answer.
+        Raises Refused where he could not bring what the terms ask for now, or is frozen. Behind a
+        wallet without WalletService everybody passes, rated 0. Raises AioRpcError where it does
+        not answer.
         """
         try:
             answer = await self._accounts.GetBalances(
@@ -97,7 +97,9 @@ class Wallet:
             )
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                # The whole of WalletService is missing: holds will tell.
+                # Intended, for good: a studio's own wallet may serve SettlementService alone, which
+                # is all that a table needs. There is no balance to look at then; who has too little
+                # is refused when the match asks for his hold, and falls out of it alone.
                 return 0.0
             if error.code() is grpc.StatusCode.NOT_FOUND:
                 problem = Problem("UNKNOWN_WALLET", "The player has no wallet.")

@@ -6,7 +6,7 @@ its form. Whether its rule set and options exist is checked against what the eva
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -111,34 +111,20 @@ class _Rating(BaseModel):
         return self
 
 
-class _Terms(BaseModel):
-    """What a revision of a pool may change."""
+class _Played(BaseModel):
+    """What is played at a table and for what, of a pool as of a private room."""
 
     model_config = _BARE
 
     rules: _Rules
-    mode: Literal["casual", "ranked", "anti_cheat", "practice"] = "casual"
     stakes: list[_Stake] = Field(default_factory=list, max_length=4)
-    fees: list[_Fee] = Field(default_factory=list, max_length=4)
     hold_only: bool = False
     hands: int = Field(0, ge=0, le=1_000)
     rounds: int = Field(0, ge=0, le=100)
     starting_chips: int = Field(0, ge=0, le=1_000_000_000)
     timing: _Timing = _Timing()
-    least_client_version: int = Field(0, ge=0, le=2**32 - 1)
-    most_party: int = Field(1, ge=1, le=SEATS)
-    rating: _Rating | None = None
-    rematch_after_ms: int = Field(10_000, ge=0, le=3_600_000)
-    fill_with_bots_after_ms: int = Field(0, ge=0, le=3_600_000)
-    bots_where_silver_is_staked: bool = False
 
-    @model_validator(mode="after")
-    def _chips_or_stakes(self) -> Self:
-        if self.starting_chips and self.stakes:
-            raise ValueError("starting_chips are counted only where nothing is staked")
-        return self
-
-    @field_validator("stakes", "fees")
+    @field_validator("stakes", "fees", check_fields=False)
     @classmethod
     def _each_currency_once(cls, amounts: list[_Stake] | list[_Fee]) -> list[_Stake] | list[_Fee]:
         kinds = [(amount.currency, amount.book) for amount in amounts]
@@ -146,6 +132,42 @@ class _Terms(BaseModel):
             if kinds.count(kind) > 1:
                 raise ValueError(f"the currency {' '.join(kind).strip()} is given twice")
         return amounts
+
+    @model_validator(mode="after")
+    def _counts_and_holds(self) -> Self:
+        if self.starting_chips and self.stakes:
+            raise ValueError("starting_chips are counted only where nothing is staked")
+        if self.hold_only and not any(stake.buy_in for stake in self.stakes):
+            raise ValueError("hold_only: nothing is held where no stake has a buy_in")
+        return self
+
+    def as_terms(self, fees: Iterable[Fee]) -> Terms:
+        options: dict[str, OptionValue] = dict(self.rules.options)
+        return Terms(
+            rule_set=self.rules.id,
+            revision=self.rules.revision,
+            options=options,
+            stakes=tuple(Stake(**stake.model_dump()) for stake in self.stakes),
+            fees=tuple(fees),
+            hold_only=self.hold_only,
+            hands=self.hands,
+            rounds=self.rounds,
+            starting_chips=self.starting_chips,
+            timing=Timing(**self.timing.model_dump()),
+        )
+
+
+class _Terms(_Played):
+    """What a revision of a pool may change."""
+
+    mode: Literal["casual", "ranked", "anti_cheat", "practice"] = "casual"
+    fees: list[_Fee] = Field(default_factory=list, max_length=4)
+    least_client_version: int = Field(0, ge=0, le=2**32 - 1)
+    most_party: int = Field(1, ge=1, le=SEATS)
+    rating: _Rating | None = None
+    rematch_after_ms: int = Field(10_000, ge=0, le=3_600_000)
+    fill_with_bots_after_ms: int = Field(0, ge=0, le=3_600_000)
+    bots_where_silver_is_staked: bool = False
 
     @model_validator(mode="after")
     def _fits_together(self) -> _Terms:
@@ -159,8 +181,6 @@ class _Terms(BaseModel):
                 f"fill_with_bots_after_ms: bots would win and lose {staked[0]}; where the house "
                 "means to fund them, say bots_where_silver_is_staked: true"
             )
-        if self.hold_only and not staked:
-            raise ValueError("hold_only: nothing is held where no stake has a buy_in")
         return self
 
 
@@ -193,25 +213,13 @@ class _Pool(_Terms):
         )
 
     def as_pool(self) -> Pool:
-        options: dict[str, OptionValue] = dict(self.rules.options)
         rating = self.rating
         return Pool(
             pool_id=self.id,
             name=self.name,
             revision=self.revision,
             mode=Mode(self.mode),
-            terms=Terms(
-                rule_set=self.rules.id,
-                revision=self.rules.revision,
-                options=options,
-                stakes=tuple(Stake(**stake.model_dump()) for stake in self.stakes),
-                fees=tuple(Fee(**fee.model_dump()) for fee in self.fees),
-                hold_only=self.hold_only,
-                hands=self.hands,
-                rounds=self.rounds,
-                starting_chips=self.starting_chips,
-                timing=Timing(**self.timing.model_dump()),
-            ),
+            terms=self.as_terms(Fee(**fee.model_dump()) for fee in self.fees),
             least_client_version=self.least_client_version,
             most_party=self.most_party,
             rating=None
@@ -237,56 +245,27 @@ class _RoomFee(_Fee):
 _Choice = bool | int | Annotated[str, Field(max_length=64)]
 
 
-class _Room(BaseModel):
+class _Room(_Played):
     """A kind of private room."""
-
-    model_config = _BARE
 
     id: _Id
     name: str = Field(min_length=1, max_length=128)
-    rules: _Rules
     choices: dict[_Id, list[_Choice]] = Field(default_factory=dict, max_length=32)
-    stakes: list[_Stake] = Field(default_factory=list, max_length=4)
     fees: list[_RoomFee] = Field(default_factory=list, max_length=4)
-    hold_only: bool = False
-    hands: int = Field(0, ge=0, le=1_000)
-    rounds: int = Field(0, ge=0, le=100)
-    starting_chips: int = Field(0, ge=0, le=1_000_000_000)
-    timing: _Timing = _Timing()
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> _Room:
-        if self.starting_chips and self.stakes:
-            raise ValueError("starting_chips are counted only where nothing is staked")
-        if self.hold_only and not any(stake.buy_in for stake in self.stakes):
-            raise ValueError("hold_only: nothing is held where no stake has a buy_in")
-        return self
 
     def as_template(self) -> Template:
-        options: dict[str, OptionValue] = dict(self.rules.options)
         return Template(
             template_id=self.id,
             name=self.name,
             choices={name: tuple(values) for name, values in self.choices.items()},
-            terms=Terms(
-                rule_set=self.rules.id,
-                revision=self.rules.revision,
-                options=options,
-                stakes=tuple(Stake(**stake.model_dump()) for stake in self.stakes),
-                fees=tuple(
-                    Fee(
-                        currency=fee.currency,
-                        book=fee.book,
-                        amount=fee.amount,
-                        by_owner=fee.paid_by == "owner",
-                    )
-                    for fee in self.fees
-                ),
-                hold_only=self.hold_only,
-                hands=self.hands,
-                rounds=self.rounds,
-                starting_chips=self.starting_chips,
-                timing=Timing(**self.timing.model_dump()),
+            terms=self.as_terms(
+                Fee(
+                    currency=fee.currency,
+                    book=fee.book,
+                    amount=fee.amount,
+                    by_owner=fee.paid_by == "owner",
+                )
+                for fee in self.fees
             ),
         )
 

@@ -166,6 +166,12 @@ def read_room(db: Db, room_id: str) -> Room:
     return found[0]
 
 
+def read_opened(db: Db, opener_id: str, request_id: str) -> Room | None:
+    """The room that a request has opened, if it was made before."""
+    found = read_rooms(db, "opener_id = ? AND request_id = ?", opener_id, request_id)
+    return found[0] if found else None
+
+
 def insert_room(db: Db, room: Room) -> None:
     """Stores a new room."""
     db.rows(
@@ -351,6 +357,5 @@ def reconsider(db: Db, pair: Apart) -> list[Ticket]:
 
 def encoded(value: object) -> str:
     """A value as JSON."""
-
     # Sets in one order, so that what is equal is stored the same.
     return msgspec.json.encode(value, order="deterministic").decode()

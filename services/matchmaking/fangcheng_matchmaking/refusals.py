@@ -1,4 +1,4 @@
-"""What a caller is told who cannot join a queue."""
+"""What a caller is told who cannot join a queue or enter a room."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ def not_admitted(error: NotAdmitted) -> PermissionDenied:
         metadata["until_seconds"] = str(error.until_seconds)
     message = error.message or "The player may not play now."
     return PermissionDenied("NOT_ADMITTED", message, metadata=metadata)
+
+
+def unanswered() -> Unavailable:
+    """A partner's answer is missing; what a repeat does stands in the contract of the call."""
+    return Unavailable(
+        "DEPENDENCY_UNAVAILABLE", "A service that this call needs does not answer; repeat it."
+    )
 
 
 def of(error: joining.CannotJoin) -> ServiceError:

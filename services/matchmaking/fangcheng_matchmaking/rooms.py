@@ -90,6 +90,11 @@ class Room:
         """Who may start it and turn others out; empty: nobody is left."""
         return self.guests[0].player_id if self.guests else ""
 
+    @property
+    def has_started(self) -> bool:
+        """It is on its way to its table, or its players are there."""
+        return self.state in (RoomState.STARTING, RoomState.PLAYING)
+
     def guest(self, player_id: str) -> Guest | None:
         """The player, if he is in the room."""
         return next((one for one in self.guests if one.player_id == player_id), None)
@@ -105,6 +110,11 @@ class NoChoice(RoomRefusal):
 
 class UnknownRoom(RoomRefusal):
     """No such room, or not for this player."""
+
+    def __init__(self, what: str, field: str = "room_id") -> None:
+        super().__init__(what)
+        self.field = field
+        """Of the request, which says what is unknown."""
 
 
 class RoomStarted(RoomRefusal):
@@ -172,7 +182,8 @@ def turn_out(room: Room, owner_id: str, player_id: str) -> Room:
         raise NotTheOwner(owner_id)
     if player_id in room.turned_out:
         return room
-    _guest(room, player_id)
+    if room.guest(player_id) is None:
+        raise UnknownRoom(room.room_id, "player_id")
     _expect_open(room)
     return replace(room, turned_out=room.turned_out | {player_id})
 

@@ -6,6 +6,8 @@ import asyncio
 import random
 import secrets
 import signal
+import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -25,14 +27,12 @@ from fangcheng_kit.errors import (
     InvalidArgument,
     NotFound,
     PermissionDenied,
-    Unavailable,
 )
 from fangcheng_kit.migrations import BadDatabase
 from fangcheng_kit.settings import is_postgres
 
 from . import convert, refusals
 from .admission import Admission, NotAdmitted
-from .board import View
 from .core import Member, NewTicket, Ticket, TicketState
 from .joining import CannotJoin
 from .matchmaker import Matchmaker, wall_clock_ms
@@ -112,7 +112,7 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
         except NotAdmitted as error:
             raise refusals.not_admitted(error) from None
         except Unanswered:
-            raise _unavailable() from None
+            raise refusals.unanswered() from None
         return matchmaking_pb2.JoinQueueResponse(
             ticket=self._shown(joined.ticket), replayed=joined.replayed
         )
@@ -125,7 +125,7 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
         player_id = principal.current().id
         async with aclosing(self._matchmaker.watch(request.ticket_id)) as views:
             async for view in views:
-                yield matchmaking_pb2.WatchTicketResponse(ticket=_shown(view, player_id))
+                yield matchmaking_pb2.WatchTicketResponse(ticket=convert.ticket(view, player_id))
 
     async def LeaveQueue(
         self, request: matchmaking_pb2.LeaveQueueRequest, context: Any
@@ -160,7 +160,9 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
             request.player_id not in avoided
         ):
             raise FailedPrecondition(
-                "TOO_MANY_AVOIDED", f"At most {MOST_AVOIDED}; stop avoiding another first."
+                "TOO_MANY_AVOIDED",
+                f"At most {MOST_AVOIDED}; stop avoiding another first.",
+                field="player_id",
             )
         else:
             await self._matchmaker.keep_apart(pair)
@@ -174,14 +176,14 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
         try:
             status = await self._matchmaker.status(player_id)
         except Unanswered:
-            raise _unavailable() from None
+            raise refusals.unanswered() from None
         response = matchmaking_pb2.GetPlayerStatusResponse(
             player_id=player_id, hold_ids=status.hold_ids
         )
         if status.view is not None and status.view.ticket.room_id:
             response.room_id = status.view.ticket.room_id
         elif status.view is not None:
-            response.ticket.CopyFrom(_shown(status.view, player_id))
+            response.ticket.CopyFrom(convert.ticket(status.view, player_id))
         if status.seat is not None:
             response.table_id = status.seat.table_id
             response.seat = status.seat.seat
@@ -203,11 +205,7 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
         return [pair.other_id for pair in pairs if pair.origin == "player"]
 
     def _shown(self, ticket: Ticket) -> matchmaking_pb2.Ticket:
-        return _shown(self._matchmaker.board.view(ticket), principal.current().id)
-
-
-def _shown(view: View, player_id: str) -> matchmaking_pb2.Ticket:
-    return convert.ticket(view, player_id)
+        return convert.ticket(self._matchmaker.board.view(ticket), principal.current().id)
 
 
 def _check_gateway(request: matchmaking_pb2.JoinQueueRequest, caller: principal.Principal) -> None:
@@ -232,12 +230,6 @@ def _asked_player(player_id: str) -> str:
             "NOT_YOUR_STATUS", "A player sees his own status alone.", field="player_id"
         )
     return caller.id
-
-
-def _unavailable() -> Unavailable:
-    return Unavailable(
-        "DEPENDENCY_UNAVAILABLE", "A service that this call needs does not answer; repeat it."
-    )
 
 
 async def _unplayable(offers: Offers, evaluators: Evaluators) -> list[str] | None:
@@ -291,12 +283,10 @@ async def _reload(
             if wrong:
                 raise BadPools("\n".join(f"{path or 'pools.yaml'}: {one}" for one in wrong))
             matchmaker.lobby.templates = offers.rooms
-            await matchmaker.reload(offers.pools)
+            matchmaker.reload(offers.pools)
         except BadPools as error:
             log.error("the pools stay as they are", problem=str(error))
             metrics.reloaded(used=False)
-        except StoreUnavailable:
-            log.exception("cannot place the tickets of pools that are gone")
         else:
             log.info("pools reloaded", pools=len(offers.pools), rooms=len(offers.rooms))
             metrics.reloaded(used=True)
@@ -304,13 +294,16 @@ async def _reload(
 
 @contextmanager
 def _on_hangup(asked: asyncio.Event) -> Iterator[None]:
-    """SIGHUP asks for the pools to be read anew, where there is such a signal."""
-    loop = asyncio.get_running_loop()
-    try:  # only in the main thread, and not on every system
-        loop.add_signal_handler(signal.SIGHUP, asked.set)
-    except (NotImplementedError, RuntimeError, ValueError):
+    """SIGHUP asks for the pools to be read anew.
+
+    Python hears signals in the main thread alone: a service that a program runs in another one
+    reads its pools at its start only, and so does one on Windows, which has no SIGHUP.
+    """
+    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
         yield
         return
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, asked.set)
     try:
         yield
     finally:

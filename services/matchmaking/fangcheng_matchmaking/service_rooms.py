@@ -126,9 +126,7 @@ def _told() -> Iterator[None]:
     except NoCode:
         raise Unavailable("NO_CODE", "Too many rooms are open now; try again later.") from None
     except Unanswered:
-        raise Unavailable(
-            "DEPENDENCY_UNAVAILABLE", "A service that this call needs does not answer; repeat it."
-        ) from None
+        raise refusals.unanswered() from None
 
 
 def _refusal(error: rooms.RoomRefusal) -> ServiceError:
@@ -139,8 +137,8 @@ def _refusal(error: rooms.RoomRefusal) -> ServiceError:
             return InvalidArgument(
                 "NO_CHOICE", f"The option {error} cannot be chosen so here.", field="options"
             )
-        case rooms.UnknownRoom():
-            return NotFound("UNKNOWN_ROOM", "There is no such room for you.")
+        case rooms.UnknownRoom(field=field):
+            return NotFound("UNKNOWN_ROOM", "There is no such room for you.", field=field)
         case lobby.TooManyCodes():
             return ResourceExhausted(
                 "TOO_MANY_CODES", "Too many wrong codes; wait a minute.", retry_after_seconds=60

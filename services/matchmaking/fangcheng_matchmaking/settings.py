@@ -63,5 +63,7 @@ class MatchmakingSettings(Settings):
         60.0, gt=0, le=10_080, description="How long a private room is open without a start."
     )
     keep_days: float = Field(
-        7.0, gt=0, description="How long tickets that have ended are kept for repeated requests."
+        7.0,
+        gt=0,
+        description="How long tickets and rooms that have ended are kept for repeated requests.",
     )

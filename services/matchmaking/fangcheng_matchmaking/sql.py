@@ -270,6 +270,7 @@ class SqlStore(SqlShared):
                 before_ms,
             )
             db.rows("DELETE FROM met WHERE time_ms < ?", before_ms)
+            db.rows("DELETE FROM rooms WHERE state = 'closed' AND expires_ms < ?", before_ms)
             db.rows(
                 "DELETE FROM rated_tables WHERE NOT EXISTS"
                 " (SELECT 1 FROM matches WHERE matches.table_id = rated_tables.table_id)"

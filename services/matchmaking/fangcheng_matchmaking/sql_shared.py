@@ -102,11 +102,9 @@ class SqlShared(SqlCalls):
         """See `Store.open_room`."""
 
         def call(db: Db) -> Room:
-            found = records.read_rooms(
-                db, "opener_id = ? AND request_id = ?", room.opener_id, room.request_id
-            )
-            if found:
-                return found[0]
+            opened = records.read_opened(db, room.opener_id, room.request_id)
+            if opened is not None:
+                return opened
             for code in codes:
                 if not db.rows("SELECT 1 FROM rooms WHERE code = ? AND state <> 'closed'", code):
                     break
@@ -119,6 +117,10 @@ class SqlShared(SqlCalls):
 
         return await self._write(call)
 
+    async def opened_room(self, opener_id: str, request_id: str) -> Room | None:
+        """See `Store.opened_room`."""
+        return await self._read(lambda db: records.read_opened(db, opener_id, request_id))
+
     async def room(self, room_id: str) -> Room:
         """See `Store.room`."""
         return await self._read(lambda db: records.read_room(db, room_id))
@@ -129,7 +131,7 @@ class SqlShared(SqlCalls):
         def call(db: Db) -> Room:
             found = records.read_rooms(db, "code = ? AND state <> 'closed'", code)
             if not found:
-                raise UnknownRoom(code)
+                raise UnknownRoom(code, "code")
             return found[0]
 
         return await self._read(call)
@@ -155,7 +157,7 @@ class SqlShared(SqlCalls):
 
         def call(db: Db) -> tuple[Room, Match]:
             room = records.read_room(db, room_id)
-            if room.match_id is not None and room.guest(owner_id) is not None:
+            if room.has_started and room.match_id is not None and room.owner_id == owner_id:
                 return room, records.read_match(db, room.match_id)
             started = records.save_room(db, room, start(room, owner_id, match_id))
             tickets = {}

@@ -235,7 +235,8 @@ class Store(Protocol):
     async def forget(self, before_ms: int) -> int:
         """Deletes tickets that are not live and were queued before; returns how many.
 
-        With a finished match goes its record, once none of its tickets is left; and who met before.
+        With a finished match goes its record, once none of its tickets is left; with them go who
+        met before, and closed rooms that were to expire before.
         """
 
     async def keep_apart(self, pair: Apart) -> list[Ticket]:
@@ -266,6 +267,9 @@ class Store(Protocol):
         NoCode.
         """
 
+    async def opened_room(self, opener_id: str, request_id: str) -> Room | None:
+        """What `open_room` would answer again; None where the request is a new one."""
+
     async def room(self, room_id: str) -> Room:
         """The room as it stands; raises UnknownRoom."""
 
@@ -284,7 +288,11 @@ class Store(Protocol):
     async def start_room(
         self, room_id: str, owner_id: str, match_id: str, now_ms: int
     ) -> tuple[Room, Match]:
-        """The room is STARTING, and its match FORMED. A repeat is answered with both."""
+        """The room is STARTING, and its match FORMED.
+
+        A repeat by the owner is answered with both, as long as the room has not closed. Raises
+        UnknownRoom and what `rooms.start` does.
+        """
 
     async def expired_rooms(self, now_ms: int) -> list[Room]:
         """Open rooms whose time is over."""

@@ -223,7 +223,7 @@ class EvaluatorUnavailable(Unavailable):
 
 
 class JournalUnavailable(Unavailable):
-    """The journal did not store it; nothing has changed, or a repeat will tell."""
+    """The journal did not store or read it; nothing has changed, or a repeat will tell."""
 
     def __init__(self) -> None:
         super().__init__("JOURNAL_UNAVAILABLE", "The journal does not answer; try again.")

@@ -35,12 +35,21 @@ class Lobby:
     """
 
     def __init__(
-        self, live: Callable[[], Iterable[LiveTable]], rule_set: str, labels: Mapping[str, str]
+        self,
+        live: Callable[[], Iterable[LiveTable]],
+        rule_set: str,
+        labels: Mapping[str, str],
+        *,
+        vacant: bool = False,
     ) -> None:
-        """`live`: the tables of this process; `rule_set` and `labels`: which, empty for all."""
+        """`live`: the tables of this process; `rule_set` and `labels`: which, empty for all.
+
+        `vacant`: only while a seat waits for another player.
+        """
         self._live = live
         self._rule_set = rule_set
         self._labels = labels.items()
+        self._vacant = vacant
         self._seen: dict[str, tuple[LiveTable, tuple[int, int]]] = {}
         """Tables of this process, as they were at the last look."""
         self._played_at: dict[str, str] = {}
@@ -105,6 +114,8 @@ class Lobby:
 
     def _wants(self, table: LiveTable) -> bool:
         created = table.state.created
+        if self._vacant and not any(seat.vacant for seat in table.state.seats):
+            return False
         return self._rule_set in ("", created.rule_set) and self._labels <= created.labels.items()
 
 

@@ -23,10 +23,10 @@ from fangcheng_kit.postgres import CONTENDED, GONE, connector, prepared, session
 
 from . import postgres_leases as leases
 from .codec import encode
+from .errors import TableArchived
 from .migrations import JOURNAL
 from .reads import Query, Reads, by_request, new_table
 from .store import (
-    Archived,
     Census,
     Claim,
     Commit,
@@ -343,15 +343,14 @@ class PostgresJournal(Reads):
     # Reading.
 
     async def read(self, table_id: str, after: int = 0, upto: int | None = None) -> list[Record]:
-        """See `store.Journal`; raises `Archived` for a table whose month was taken out."""
+        """See `store.Journal`."""
         records = await super().read(table_id, after, upto)
         if not records:
             query = Query(
-                "SELECT month FROM tables JOIN archives USING (month) WHERE table_id = ?",
-                (table_id,),
+                "SELECT 1 FROM tables JOIN archives USING (month) WHERE table_id = ?", (table_id,)
             )
-            for row in await self._fetch(query):
-                raise Archived(f"table {table_id} is in the archive of {row[0]}")
+            if await self._fetch(query):
+                raise TableArchived(table_id)
         return records
 
     async def _fetch(self, query: Query) -> Sequence[Any]:

@@ -21,7 +21,7 @@ from .errors import (
     UnknownTable,
 )
 from .events import HandOpened, HandSettled, PlayerSeated, TableCreated
-from .store import Archived, FoundHand, HandEntry, HandFilter, Journal, Record
+from .store import FoundHand, HandEntry, HandFilter, Journal, Record
 from .views import Projector
 
 AT_ONCE = 100
@@ -111,10 +111,7 @@ class Records:
 
     async def _of(self, entry: HandEntry) -> wire.HandRecord:
         """Reads the hand's events alone, and the table's first one; raises `TableArchived`."""
-        try:
-            opening = await self._journal.read(entry.table_id, 0, 1)
-        except Archived as error:
-            raise TableArchived(entry.table_id) from error
+        opening = await self._journal.read(entry.table_id, 0, 1)
         events = await self._journal.read(
             entry.table_id, entry.first_sequence - 1, entry.last_sequence
         )

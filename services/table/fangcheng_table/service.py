@@ -167,7 +167,12 @@ class TableServicer(TableServiceServicer):
     ) -> AsyncIterator[wire.WatchTablesResponse]:
         """See the contract."""
         waiter = Waiter(self._settings.heartbeat_seconds)
-        lobby = Lobby(lambda: self._tables.live, request.rule_set, dict(request.labels))
+        lobby = Lobby(
+            lambda: self._tables.live,
+            request.rule_set,
+            dict(request.labels),
+            vacant=request.vacant,
+        )
         elsewhere: asyncio.Task[None] | None = None
         if not was_passed_on(context):
             following = Elsewhere(

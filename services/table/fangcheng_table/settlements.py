@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 
+from .errors import TableArchived
 from .events import HandSettled, TableCreated
 from .settlement import Settlement, settlement_of
 from .state import TableState
-from .store import Archived, Filter, Journal, Record
+from .store import Filter, Journal, Record
 
 _PAGE = 100
 
@@ -47,7 +48,7 @@ async def settled_hands(journal: Journal) -> AsyncGenerator[SettledHand, None]:
         for one in found:
             try:
                 records = await journal.read(one.table_id)
-            except Archived:
+            except TableArchived:
                 continue  # older than any backup that is still of use
             for hand in settled_of(records):
                 yield hand

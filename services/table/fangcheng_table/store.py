@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from .errors import JournalUnavailable
 from .events import Event
 
 
@@ -180,18 +181,24 @@ class Commit:
     seconds: float
 
 
-class JournalError(Exception):
-    """The journal did not take it; nothing was stored, unless it says so."""
+class JournalError(JournalUnavailable):
+    """The journal did not take or tell it; nothing was stored, unless it says so.
+
+    As text it is the `problem`, for the log; callers are told no more than that it failed.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__()
+        self._problem = problem
+
+    def __str__(self) -> str:
+        return self._problem
 
 
 class SequenceConflict(JournalError):
     """Another event stands in that place, or the one before it is missing: somebody else has
     written to this table, or an earlier append of ours has reached the disk after all.
     """
-
-
-class Archived(JournalError):
-    """The table's events were taken out of the database, into the archive of their month."""
 
 
 class Superseded(JournalError):
@@ -232,7 +239,8 @@ class Journal(Protocol):
 
     async def read(self, table_id: str, after: int = 0, upto: int | None = None) -> list[Record]:
         """A table's events in their order, those with a sequence above `after` and, where it is
-        given, of at most `upto`; empty for an unknown table.
+        given, of at most `upto`; empty for an unknown table. Raises `TableArchived` where they were
+        taken out of the database, into the archive of their month.
         """
 
     async def by_request(self, request_id: str) -> NewTable | None:

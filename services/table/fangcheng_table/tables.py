@@ -24,17 +24,15 @@ from .dealing import chain_of
 from .errors import (
     ChipsAndStakes,
     DuplicatePlayer,
-    JournalUnavailable,
     NoOwner,
     PlayedElsewhere,
     RequestIdReused,
-    TableArchived,
     UnknownTable,
 )
 from .events import TableCreated
 from .live import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LiveTable, Surroundings
 from .ownership import Ownership
-from .store import Archived, Claim, Filter, Found, JournalError, NewTable, Owner, Record
+from .store import Claim, Filter, Found, JournalError, NewTable, Owner, Record
 
 MOST_LOADED_TOGETHER = 8
 MOST_LOOKS = 4
@@ -183,7 +181,7 @@ class Tables:
             made = await journal.create(wanted, records, self._ownership.owner.owner_id)
         except JournalError as error:
             self._around.log.error("the journal did not store", problem=str(error))
-            raise JournalUnavailable from error
+            raise
         if made.table_id != wanted.table_id:
             # The same request came in twice at the same time.
             if made.request != body:
@@ -204,15 +202,10 @@ class Tables:
         Raises `UnknownTable`; `PlayedElsewhere` where another process plays it, and `NoOwner` where
         none does at this moment.
         """
-        try:
-            for _ in range(MOST_LOOKS):
-                found = await self._find(table_id)
-                if found is not None:
-                    return found
-        except Archived as error:
-            raise TableArchived(table_id) from error
-        except JournalError as error:
-            raise JournalUnavailable from error
+        for _ in range(MOST_LOOKS):
+            found = await self._find(table_id)
+            if found is not None:
+                return found
         raise NoOwner(table_id)
 
     async def _find(self, table_id: str) -> LiveTable | None:

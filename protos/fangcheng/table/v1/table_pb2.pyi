@@ -1142,8 +1142,13 @@ class WatchTablesRequest(_message.Message):
 
     RULE_SET_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
+    VACANT_FIELD_NUMBER: _builtins.int
     rule_set: _builtins.str
     """Only of this rule set; empty: of all."""
+    vacant: _builtins.bool
+    """Only tables at which a seat waits for another player (SeatPlayer), while one does; whoever would
+    fill it asks for these.
+    """
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Only tables with all of these labels."""
@@ -1153,10 +1158,11 @@ class WatchTablesRequest(_message.Message):
         *,
         rule_set: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        vacant: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "rule_set", b"rule_set"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "rule_set", b"rule_set", "vacant", b"vacant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1208,7 +1214,7 @@ class TableChanges(_message.Message):
 
     @_builtins.property
     def gone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of tables that are to be forgotten: closed, or played elsewhere."""
+        """Ids of tables that are to be forgotten: closed, played elsewhere, or not asked for any more."""
 
     def __init__(
         self,
@@ -1332,7 +1338,7 @@ class SeatSummary(_message.Message):
     TRUSTEE_FIELD_NUMBER: _builtins.int
     STANDING_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
-    """The player."""
+    """The player; empty: the seat waits for another."""
     profile: _builtins.bytes
     """As it came in CreateTable."""
     connected: _builtins.bool

@@ -32,7 +32,8 @@ class TableServiceStub(object):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     def __init__(self, channel):
@@ -105,7 +106,8 @@ class TableServiceServicer(object):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     def CreateTable(self, request, context):
@@ -326,7 +328,8 @@ class TableService(object):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     @staticmethod

@@ -40,7 +40,8 @@ class TableServiceStub:
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     @_typing.overload
@@ -157,7 +158,8 @@ class TableServiceAsyncStub(TableServiceStub):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -270,7 +272,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     While a table is on its way from one owner to another, its streams end and its calls are answered
     with UNAVAILABLE (MOVED: another replica plays it now; NO_OWNER: none does at this moment): repeat
     them at any replica. NOT_FOUND (TABLE_ARCHIVED): it was played long ago, and its events were moved
-    out of the database.
+    out of the database. UNAVAILABLE (JOURNAL_UNAVAILABLE), of any call: the journal did not answer; where
+    the call changes something, a repeat tells whether it was stored.
     """
 
     @_abc_1.abstractmethod
