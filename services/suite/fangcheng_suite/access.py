@@ -12,7 +12,7 @@ import grpc.aio
 
 from fangcheng_client import connect
 
-from .errors import SuiteError
+from .errors import SuiteError, from_call
 
 TOKEN_TTL_SECONDS = 600.0
 
@@ -40,6 +40,10 @@ class Access:
         token = renewing_token(self.key, subject, scopes)
         return connect(target or self.target_of(service), token=token)
 
+    def failed(self, error: grpc.RpcError, what: str) -> SuiteError:
+        """What to tell of a call that failed; see `errors.from_call`."""
+        return from_call(error, what)
+
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
@@ -50,9 +54,16 @@ class Elsewhere:
     ca_file: Path | None = None
     """Certificates to trust; the connection is then TLS."""
 
-    def channel(self, service: str) -> grpc.aio.Channel:
-        """A channel to it, whichever service is asked for; raises SuiteError."""
+    def channel(self, service: str, subject: str = "") -> grpc.aio.Channel:
+        """A channel to it, whichever service is asked for; raises SuiteError.
+
+        Who calls is whom the token is of, not `subject`.
+        """
         return reach(self.target, self.token, self.ca_file)
+
+    def failed(self, error: grpc.RpcError, what: str) -> SuiteError:
+        """What to tell of a call that failed; see `errors.from_call`."""
+        return from_call(error, what, self.target)
 
 
 def reach(

@@ -8,7 +8,7 @@ from rich.console import Console
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 
 from .access import Access, Elsewhere
-from .errors import SuiteError, from_call
+from .errors import SuiteError
 
 
 async def audit_ledger(access: Access | Elsewhere, console: Console) -> None:
@@ -18,7 +18,7 @@ async def audit_ledger(access: Access | Elsewhere, console: Console) -> None:
         try:
             audit = await stub.AuditLedger(wallet_pb2.AuditLedgerRequest())
         except grpc.aio.AioRpcError as error:
-            raise from_call(error, "auditing the ledger") from error
+            raise access.failed(error, "auditing the ledger") from error
     console.print(
         f"{audit.accounts} accounts, {audit.entries} entries, {audit.settlements} settlements"
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .errors import SuiteError
 from .state import default_folder
 from .terminal import State, access_of, make_console, run, told
 
@@ -203,19 +204,30 @@ def replay(
     journal: Annotated[
         str,
         typer.Option(
+            envvar="FANGCHENG_TABLE_DATABASE",
             help="Journal of the tables: SQLite file or postgresql:// address. Default: the state "
-            "folder's."
+            "folder's.",
         ),
     ] = "",
+    target: Target = None,
+    token: OperatorToken = None,
+    ca: Certificates = None,
     state: State = None,
 ) -> None:
     """Tell a restored wallet again what the tables have settled, by key: nothing is paid twice.
+
+    A wallet that no suite here runs is named with --target; the token is one of a table service.
 
     Example: `fangcheng ledger replay --since 2026-01-31T04:00:00`
     """
     from .restoring import replay as run_replay
 
-    access = access_of(state)
+    if target and not journal:
+        raise SuiteError(
+            "it is not said which tables the wallet is told of",
+            "Name their journal with --journal, or in FANGCHENG_TABLE_DATABASE.",
+        )
+    access = _wallet_at(target, token, ca, state)
     address = journal or str(_state_file(state, "table.db"))
     console = make_console()
     run(lambda: run_replay(access, address, since.replace(tzinfo=UTC), console))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +20,20 @@ from fangcheng.wallet.v1 import (
     wallet_pb2,
     wallet_pb2_grpc,
 )
+from fangcheng_client import explain
 
 from .access import reach
-from .conformance import CHECKS, Target, run_checks
+from .conformance import CHECKS, Broken, Target, Trial, run_checks
 from .errors import ConformanceFailed, SuiteError, from_call
 
 SEATS = 4
 TRY_SECONDS = 10.0
+_NAMED_WRONGLY = {
+    "UNKNOWN_WALLET": "Name four players who have wallets with --player.",
+    "UNKNOWN_CURRENCY": "Name a currency of the wallet with --currency.",
+    "INVALID_BOOK": "Name a book with --book, where the currency has books, or none.",
+}
+"""What to do about a refusal that is no broken promise, by its reason."""
 
 Token = Callable[[], str] | str | None
 
@@ -90,13 +98,15 @@ async def _open(wallet: Wallet, stack: AsyncExitStack) -> Target:
     matchmaking = [await channel(target, wallet.matchmaking_token) for target in wallet.targets]
     for one in (*tables, *matchmaking):
         await _try(one)
-    return Target(
+    target = Target(
         tables,
         matchmaking,
         (players[0], players[1], players[2], players[3]),
         wallet.currency,
         wallet.book,
     )
+    await _try_money(target)
+    return target
 
 
 async def _try(channel: grpc.aio.Channel) -> None:
@@ -117,6 +127,19 @@ async def _try(channel: grpc.aio.Channel) -> None:
                 raise SuiteError(
                     told.message, "Name tokens that it takes: --token, --matchmaking-token."
                 ) from error
+
+
+async def _try_money(target: Target) -> None:
+    """The same of the players and the currency. Whatever else is wrong, the checks tell."""
+    try:
+        with suppress(TimeoutError, Broken):
+            async with asyncio.timeout(TRY_SECONDS):
+                await Trial(target).has()
+    except grpc.aio.AioRpcError as error:
+        problem = explain(error)
+        if problem.reason in _NAMED_WRONGLY:
+            told = from_call(error, "the wallet cannot be checked so")
+            raise SuiteError(told.message, _NAMED_WRONGLY[problem.reason]) from error
 
 
 async def _new_players(channel: grpc.aio.Channel) -> tuple[str, ...]:

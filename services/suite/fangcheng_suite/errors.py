@@ -52,8 +52,11 @@ class ConformanceFailed(SuiteError):
     """A wallet does not keep what its contract promises."""
 
 
-def from_call(error: grpc.RpcError, what: str) -> SuiteError:
-    """A refused or lost call as something to tell a person; `what` names what was attempted."""
+def from_call(error: grpc.RpcError, what: str, target: str = "") -> SuiteError:
+    """A refused or lost call as something to tell a person; `what` names what was attempted.
+
+    `target`: the address that was called, where it is not a suite's on this computer.
+    """
     # Here, and not above: most commands end without an error, some never need gRPC.
     import grpc
 
@@ -63,9 +66,12 @@ def from_call(error: grpc.RpcError, what: str) -> SuiteError:
     if problem.code is grpc.StatusCode.UNAVAILABLE:
         return SuiteError(
             f"{what}: the service cannot be reached ({problem.message})",
-            "Is the suite still running? Start it with `fangcheng up`.",
+            f"Does it listen on {target}? Name the certificates to trust with --ca if it has TLS."
+            if target
+            else "Is the suite still running? Start it with `fangcheng up`.",
         )
     if problem.code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return SuiteError(f"{what}: no answer in time", "Look at the logs in the state folder.")
+        where = f"of the service on {target}" if target else "in the state folder"
+        return SuiteError(f"{what}: no answer in time", f"Look at the logs {where}.")
     where = f" (field {problem.field})" if problem.field else ""
     return SuiteError(f"{what}: {problem.message}{where} [{problem.reason}]")

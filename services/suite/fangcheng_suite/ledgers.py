@@ -16,7 +16,7 @@ from rich.console import Console
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 
 from .access import Access, Elsewhere
-from .errors import LedgerTampered, SuiteError, from_call
+from .errors import LedgerTampered, SuiteError
 
 COLUMNS = (
     "sequence",
@@ -55,7 +55,7 @@ async def verify_ledger(
         try:
             found = await stub.VerifyLedger(request, timeout=_VERIFY_TIMEOUT_SECONDS)
         except grpc.aio.AioRpcError as error:
-            raise from_call(error, "verifying the ledger") from error
+            raise access.failed(error, "verifying the ledger") from error
     console.print(f"{found.operations} operations, {found.entries} entries compared")
     if found.waiting:
         console.print(f"  {found.waiting} operations are not in the chain yet")
@@ -107,7 +107,7 @@ async def export_ledger(
                     cursor = message.cursor
         fresh.replace(path)
     except grpc.aio.AioRpcError as error:
-        raise from_call(error, "exporting the ledger") from error
+        raise access.failed(error, "exporting the ledger") from error
     except OSError as error:
         raise SuiteError(f"cannot write {path}: {error.strerror}") from error
     finally:

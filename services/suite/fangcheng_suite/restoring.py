@@ -24,8 +24,8 @@ from fangcheng_wallet.currencies import BadCurrencies, load_currencies
 from fangcheng_wallet.service import open_store
 from fangcheng_wallet.settings import WalletSettings
 
-from .access import Access
-from .errors import LedgerTampered, SuiteError, from_call
+from .access import Access, Elsewhere
+from .errors import LedgerTampered, SuiteError
 
 _BATCH = 100
 _TIMEOUT_SECONDS = 60.0
@@ -72,7 +72,9 @@ async def restore_ledger(
     console.print("[green]The ledger is balanced, and every entry is as it was written.[/green]")
 
 
-async def replay(access: Access, journal_address: str, since: datetime, console: Console) -> None:
+async def replay(
+    access: Access | Elsewhere, journal_address: str, since: datetime, console: Console
+) -> None:
     """Tell a restored wallet every settlement of a table journal again, by its key.
 
     Those that it has are answered as before; what came after the backup is settled now, in the
@@ -84,13 +86,10 @@ async def replay(access: Access, journal_address: str, since: datetime, console:
         stub = settlement_pb2_grpc.SettlementServiceStub(channel)
         for first in range(0, len(hands), _BATCH):
             some = hands[first : first + _BATCH]
-            requests = [settle_request(hand.settlement, hand.table.labels) for hand in some]
-            results = await _settle(stub, requests)
-            bare = [number for number, result in enumerate(results) if _lacks_holds(result.refused)]
-            for number in bare:
-                for party in requests[number].parties:
-                    del party.hold_ids[:]
-                (results[number],) = await _settle(stub, [requests[number]])
+            try:
+                results = await _settle_again(stub, some)
+            except grpc.aio.AioRpcError as error:
+                raise access.failed(error, "settling again") from error
             for hand, result in zip(some, results, strict=True):
                 outcome = _outcome(hand, result)
                 counts[outcome] += 1
@@ -120,15 +119,25 @@ async def _settled_since(journal_address: str, since_ms: int) -> list[SettledHan
     return sorted(hands, key=lambda hand: hand.time_ms)
 
 
+async def _settle_again(
+    stub: settlement_pb2_grpc.SettlementServiceAsyncStub, hands: list[SettledHand]
+) -> list[settlement_pb2.SettleResult]:
+    requests = [settle_request(hand.settlement, hand.table.labels) for hand in hands]
+    results = await _settle(stub, requests)
+    bare = [number for number, result in enumerate(results) if _lacks_holds(result.refused)]
+    for number in bare:
+        for party in requests[number].parties:
+            del party.hold_ids[:]
+        (results[number],) = await _settle(stub, [requests[number]])
+    return results
+
+
 async def _settle(
     stub: settlement_pb2_grpc.SettlementServiceAsyncStub,
     requests: list[settlement_pb2.SettleRequest],
 ) -> list[settlement_pb2.SettleResult]:
     batch = settlement_pb2.SettleBatchRequest(settlements=requests)
-    try:
-        answer = await stub.SettleBatch(batch, timeout=_TIMEOUT_SECONDS)
-    except grpc.aio.AioRpcError as error:
-        raise from_call(error, "settling again") from error
+    answer = await stub.SettleBatch(batch, timeout=_TIMEOUT_SECONDS)
     return list(answer.results)
 
 

@@ -207,6 +207,19 @@ def verify_payments(record: records_pb2.HandRecord) -> int | None:
             0 <= payment.paid <= payment.due,
             f"{payment.paid} {payment.currency} were paid where {payment.due} were due",
         )
+    for stake in record.stakes:
+        for seat in range(4) if stake.loss_cap else ():
+            lost = sum(
+                payment.paid
+                * ((_seat(payment, "from_seat") == seat) - (_seat(payment, "to_seat") == seat))
+                for payment in settled[0].payments
+                if (payment.currency, payment.book) == (stake.currency, stake.book)
+                and payment.reason != FEE
+            )
+            _check_paid(
+                lost <= stake.loss_cap,
+                f"seat {seat} lost {lost} {stake.currency} where {stake.loss_cap} is the cap",
+            )
     _check_paid(
         told in (due, due + fees),
         "what was due is not what the hand scored, times what a unit is worth, and the fees",

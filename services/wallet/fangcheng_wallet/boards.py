@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -87,10 +88,14 @@ class Asked:
 
 
 class Boards:
-    """The boards that were asked for last, so that a page does not count everything again."""
+    """The boards that were asked for last, so that a page does not count everything again.
+
+    Any thread may ask.
+    """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[BoardKey, Board] = OrderedDict()
+        self._lock = threading.Lock()
 
     def ask(self, query: LeaderboardQuery, last: int, time_us: int) -> Asked:
         """Ask for a leaderboard. ``last``, ``time_us``: where the ledger ends."""
@@ -98,14 +103,16 @@ class Boards:
 
     def get(self, key: BoardKey) -> Board | None:
         """A board that is kept."""
-        board = self._kept.get(key)
-        if board is not None:
-            self._kept.move_to_end(key)
-        return board
+        with self._lock:
+            board = self._kept.get(key)
+            if board is not None:
+                self._kept.move_to_end(key)
+            return board
 
     def keep(self, key: BoardKey, board: Board) -> None:
         """Keep a board, and forget the one that was not asked for longest."""
-        self._kept[key] = board
-        self._kept.move_to_end(key)
-        while len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[key] = board
+            self._kept.move_to_end(key)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)

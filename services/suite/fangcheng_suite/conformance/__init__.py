@@ -6,6 +6,6 @@ with known balances and requests that nobody made before.
 """
 
 from .running import CHECKS, Outcome, run_checks
-from .trial import Target, Trial
+from .trial import Broken, Target, Trial
 
-__all__ = ["CHECKS", "Outcome", "Target", "Trial", "run_checks"]
+__all__ = ["CHECKS", "Broken", "Outcome", "Target", "Trial", "run_checks"]

@@ -20,6 +20,9 @@ from .folders import code_folder, kernels_digest
 compiled = 0
 """How many functions were compiled in this process."""
 
+# Its stated type leaves out `_nrt`.
+_njit: Callable[..., Any] = numba.njit
+
 
 class _Folder(caching._CacheLocator):
     """The folder that `kept` was given for a function."""
@@ -45,8 +48,7 @@ class _Folder(caching._CacheLocator):
 
 
 class _Code(caching.CompileResultCacheImpl):
-    # numba states no type for it.
-    _locator_classes = [_Folder]  # type: ignore[list-item]  # noqa: RUF012
+    _locator_classes: list[Any] = [_Folder]  # noqa: RUF012  # a list of the class's, as numba's is
 
 
 class _Kept(caching.FunctionCache):
@@ -55,21 +57,21 @@ class _Kept(caching.FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         # A damaged file is no more than one that is not there.
         with contextlib.suppress(Exception):
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]  # numba
+            return super().load_overload(sig, target_context)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         global compiled
         compiled += 1
         with contextlib.suppress(OSError):
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]  # numba
+            super().save_overload(sig, data)
 
 
 def kept(function: Callable[..., Any], name: str = "") -> Any:
     """The function compiled; its code is kept under this name, by default that of all kernels."""
-    dispatcher = numba.njit(function, nogil=True, _nrt=False)  # type: ignore[call-overload]
+    dispatcher = _njit(function, nogil=True, _nrt=False)
     folder = code_folder(name or f"kernels-{kernels_digest()}")
     if folder is not None:
         function.__dict__["kept_in"] = folder
-        dispatcher._cache = _Kept(function)  # type: ignore[no-untyped-call]  # numba
+        dispatcher._cache = _Kept(function)
     return dispatcher
