@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from math import ceil, inf
 from typing import Literal
 
 SEATS = 4
@@ -279,6 +280,14 @@ class Spread:
         """How far after a wait."""
         wide = self.points + self.widen_per_second * max(0, waited_ms) / 1_000
         return wide if self.widest is None else min(wide, self.widest)
+
+    def reaches_ms(self, distance: float) -> float:
+        """After what wait ratings may be so far apart; infinite: never."""
+        if distance <= self.points:
+            return 0
+        if self.widen_per_second == 0 or (self.widest is not None and distance > self.widest):
+            return inf
+        return ceil(1_000 * (distance - self.points) / self.widen_per_second)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
