@@ -133,6 +133,26 @@ async def test_the_events_of_a_table_are_in_the_partition_of_its_month(tmp_path)
         await journal.close()
 
 
+async def test_a_month_whose_first_table_was_given_up_is_made_by_the_next_one(tmp_path):
+    address = await database_of(tmp_path, JOURNAL)
+    journal = await open_postgres(address)
+    other = await asyncpg.connect(address)
+    try:
+        async with other.transaction():
+            await other.execute("LOCK TABLE tables IN EXCLUSIVE MODE")
+            making = asyncio.create_task(journal.create(new(1), [FIRST], "me"))
+            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = $1::regclass"
+            while not await other.fetchval(waiting, "tables"):
+                assert not making.done()
+            making.cancel()
+            await asyncio.wait([making])
+        assert await journal.create(new(2), [FIRST], "me") == new(2)
+        assert await journal.read("t1") == []
+    finally:
+        await other.close()
+        await journal.close()
+
+
 # What only SQLite has.
 
 
@@ -196,7 +216,7 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path):
 async def test_every_commit_is_on_disk_before_it_is_told(tmp_path):
     journal = SqliteJournal(tmp_path / "table.db")
     try:
-        modes = await journal._read(
+        modes = await journal._write(
             lambda db: (
                 db.execute("PRAGMA journal_mode").fetchone()[0],
                 db.execute("PRAGMA synchronous").fetchone()[0],

@@ -35,13 +35,14 @@ from fangcheng_table.errors import JournalUnavailable, StaleDecision
 from fangcheng_table.events import Payment
 from fangcheng_table.feed import Reader, Waiter
 from fangcheng_table.gameclock import GameClock
-from fangcheng_table.live import LiveTable, Surroundings
+from fangcheng_table.live import LiveTable
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_table.settlement import Settlement
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.state import TableState
 from fangcheng_table.store import JournalError, NewTable, Record
 from fangcheng_table.stored.v1 import event_pb2 as stored
+from fangcheng_table.surroundings import Surroundings
 
 from .tables import created, paid, sights, told
 from .world import (

@@ -492,6 +492,6 @@ async def test_what_is_measured(wallet: Served) -> None:
 async def test_a_database_that_cannot_be_used_ends_the_start(tmp_path: Path) -> None:
     (tmp_path / "wallet.db").write_text("no database" * 500)
     settings = WalletSettings(dev_key=KEY, database=tmp_path / "wallet.db")
-    with pytest.raises(StartFailed, match=r"wallet\.db: .*cannot be used"):
+    with pytest.raises(StartFailed, match=r"wallet\.db cannot be used"):
         async with serving("wallet", settings, open_service):
             pass

@@ -7,7 +7,7 @@ or the wire.
 
 ::
 
-    ticket   WAITING ──► MATCHED ──► ASSIGNED ──► ENDED (its table closed)
+    ticket   WAITING ──► MATCHED ──► ASSIGNED ──► ENDED (its table closed, or it left it)
                 │  ▲        │
                 │  └────────┤ the match fell through: back in the queue, with its age
                 ▼           ▼
@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from math import ceil, inf
 from typing import Literal
 
 SEATS = 4
@@ -41,7 +42,7 @@ class TicketState(StrEnum):
     LEFT = "left"
     FAILED = "failed"
     ENDED = "ended"
-    """It was assigned, and its table has closed: the player may queue again."""
+    """It was assigned, and its table has closed, or goes on without it."""
 
 
 LIVE = frozenset({TicketState.WAITING, TicketState.MATCHED, TicketState.ASSIGNED})
@@ -279,6 +280,14 @@ class Spread:
         """How far after a wait."""
         wide = self.points + self.widen_per_second * max(0, waited_ms) / 1_000
         return wide if self.widest is None else min(wide, self.widest)
+
+    def reaches_ms(self, distance: float) -> float:
+        """After what wait ratings may be so far apart; infinite: never."""
+        if distance <= self.points:
+            return 0
+        if self.widen_per_second == 0 or (self.widest is not None and distance > self.widest):
+            return inf
+        return ceil(1_000 * (distance - self.points) / self.widen_per_second)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

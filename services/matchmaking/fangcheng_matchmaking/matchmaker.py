@@ -13,7 +13,7 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -26,10 +26,10 @@ from .core import Match, NewTicket, Offer, Problem, Ticket, TicketState, form_ma
 from .hands import Hands
 from .joining import CannotJoin, Joining
 from .lobby import Lobby
-from .matches import Backoff, Matches, end_table
+from .matches import Backoff, Matches, free_players
 from .matching import Queue
 from .metrics import Metrics
-from .partners import Seat, Tables, Unanswered, Wallet
+from .partners import Seat, TableNow, Tables, Unanswered, Wallet
 from .store import Apart, Joined, NotWaiting, Pause, Store, StoreUnavailable
 
 T = TypeVar("T")
@@ -61,6 +61,11 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def _lasting() -> float:
+    """Seconds that only go forward, by the clock by which the loop's pauses end."""
+    return asyncio.get_running_loop().time()
+
+
 class Matchmaker:
     """Queues, matches and assignments. `load` first, then `run` beside the server."""
 
@@ -79,7 +84,9 @@ class Matchmaker:
         longest_backoff_seconds: float,
         keep_days: float,
         room_minutes: float,
+        clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        """`clock_ms`: milliseconds since 1970. What only lasts is measured by the loop's clock."""
         self.offers = offers
         self.board = Board(offers)
         self.pauses: Mapping[str, Pause] = {}
@@ -90,6 +97,7 @@ class Matchmaker:
         self._metrics = metrics
         self._log = log
         self._chance = chance
+        self._clock_ms = clock_ms
         self._table_check_seconds = table_check_seconds
         self._longest_backoff_seconds = longest_backoff_seconds
         self._keep_ms = int(keep_days * DAY_MS)
@@ -104,14 +112,14 @@ class Matchmaker:
         self._placed: frozenset[str] | None = None
         """The pools of whose waiting tickets each has a place; None: none has been looked at."""
         self._head = 0
-        self._joining = Joining(store, wallet, tables, admission, self._end)
+        self._joining = Joining(store, wallet, tables, admission, self._free_players)
         self._matches = Matches(
             store,
             self.board,
             wallet,
             tables,
             metrics,
-            clock_ms=wall_clock_ms,
+            clock_ms=clock_ms,
             chance=chance,
             longest_backoff_seconds=longest_backoff_seconds,
             table_refused=self._back_off,
@@ -122,7 +130,7 @@ class Matchmaker:
             store,
             self._joining,
             chance=chance,
-            clock_ms=wall_clock_ms,
+            clock_ms=clock_ms,
             lifetime_ms=int(room_minutes * 60_000),
             drive=self._drive,
             show=lambda tickets: self.board.put(*tickets),
@@ -134,7 +142,7 @@ class Matchmaker:
             admission,
             is_mine=lambda: NO_POOL in self._mine,
             rates=self._rates,
-            clock_ms=wall_clock_ms,
+            clock_ms=clock_ms,
             backoff=Backoff(longest_backoff_seconds, chance),
             log=log,
         )
@@ -236,12 +244,13 @@ class Matchmaker:
         if ticket.state is not TicketState.ASSIGNED:
             return Status(self.board.view(ticket), None, member.hold_ids)
         table_id = ticket.table_id or ""
-        endpoint: str | None = ticket.endpoint
+        endpoint = ticket.endpoint or ""
         with suppress(grpc.aio.AioRpcError, Unanswered):  # then what we know is all there is
-            endpoint = await self._tables.endpoint(table_id)
-            if endpoint is None and await self._end(table_id):
+            table = await self._free_players(table_id)
+            if table is None or player_id not in table.player_ids:
                 return Status(None, await self._tables.seat_of(player_id))
-        seat = Seat(table_id, member.seat or 0, endpoint or ticket.endpoint or "")
+            endpoint = table.endpoint
+        seat = Seat(table_id, member.seat or 0, endpoint)
         return Status(self.board.view(ticket), seat, member.hold_ids)
 
     async def keep_apart(self, pair: Apart) -> None:
@@ -272,9 +281,9 @@ class Matchmaker:
         self.board.put(ticket)
         return ticket
 
-    async def _end(self, table_id: str) -> bool:
+    async def _free_players(self, table_id: str) -> TableNow | None:
         return await self._finish(
-            end_table(table_id, self._tables, self._wallet, self._store, self.board)
+            free_players(table_id, self._tables, self._wallet, self._store, self.board)
         )
 
     async def _finish(self, work: Coroutine[Any, Any, T]) -> T:
@@ -304,7 +313,7 @@ class Matchmaker:
                     await self._renew.wait()
 
     async def _lease(self) -> None:
-        began = time.monotonic()
+        began = _lasting()
         pools = {NO_POOL, *self.offers, *(ticket.pool_id for ticket in self.board.waiting())}
         pools.update(match.pool_id for match in await self._store.unfinished_matches())
         mine = await self._store.lease(self._owner, pools, LEASE_MS)
@@ -372,7 +381,7 @@ class Matchmaker:
 
     async def _form_in(self, queue: Queue) -> None:
         while self._matches_now(queue.pool.pool_id):
-            now_ms = wall_clock_ms()
+            now_ms = self._clock_ms()
             groups = queue.take(now_ms)
             if groups:
                 await asyncio.gather(*(self._form(queue, four) for four in groups))
@@ -382,7 +391,7 @@ class Matchmaker:
 
     async def _form(self, queue: Queue, tickets: tuple[Ticket, ...]) -> None:
         match = form_match(
-            "m-" + secrets.token_hex(12), queue.pool, tickets, wall_clock_ms(), self._chance
+            "m-" + secrets.token_hex(12), queue.pool, tickets, self._clock_ms(), self._chance
         )
         self._driven.add(match.match_id)
         try:
@@ -405,7 +414,7 @@ class Matchmaker:
 
     def _seconds_to_next(self) -> float | None:
         """Until tickets should choose again or a pause ends; None: only a change can bring one."""
-        now_ms, now = wall_clock_ms(), time.monotonic()
+        now_ms, now = self._clock_ms(), _lasting()
         due = [until - now for until in self._backing_off_until.values()]
         for queue in self.board.queues.values():
             if self._matches_now(queue.pool.pool_id):
@@ -418,10 +427,10 @@ class Matchmaker:
         """Whether this replica may form matches in a pool now."""
         if pool_id not in self._mine or pool_id in self.pauses:
             return False
-        if time.monotonic() >= self._lease_ends:
+        if _lasting() >= self._lease_ends:
             return False
         until = self._backing_off_until.get(pool_id)
-        if until is not None and time.monotonic() >= until:
+        if until is not None and _lasting() >= until:
             del self._backing_off_until[pool_id]
             return True
         return until is None
@@ -431,7 +440,7 @@ class Matchmaker:
         backoff = self._backoffs.setdefault(
             pool_id, Backoff(self._longest_backoff_seconds, self._chance)
         )
-        self._backing_off_until[pool_id] = time.monotonic() + backoff.next_seconds()
+        self._backing_off_until[pool_id] = _lasting() + backoff.next_seconds()
         self.board.changed.set()
 
     def _resume(self, pool_id: str) -> None:
@@ -453,7 +462,7 @@ class Matchmaker:
                     async for table_id in open_tables:
                         assigned.discard(table_id)
                 for table_id in assigned:
-                    await self._end(table_id)
+                    await self._free_players(table_id)
             except (grpc.aio.AioRpcError, Unanswered) as error:
                 self._log.warning("cannot ask for tables", problem=str(error))
             except Exception:  # the store; the next round tries again
@@ -475,7 +484,7 @@ class Matchmaker:
     async def _forget(self) -> None:
         while True:
             try:
-                gone = await self._store.forget(wall_clock_ms() - self._keep_ms)
+                gone = await self._store.forget(self._clock_ms() - self._keep_ms)
                 self._log.debug("forgot old tickets", tickets=gone)
             except Exception:  # nothing hangs on it
                 self._log.exception("cannot forget old tickets")

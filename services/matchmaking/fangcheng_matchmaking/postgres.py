@@ -6,14 +6,11 @@ import asyncio
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
-from itertools import count
 from typing import Any, TypeVar
 
 import asyncpg
 
-from fangcheng_kit.migrations import BadDatabase
-from fangcheng_kit.postgres import CONTENDED, GONE, connector, prepared, session
+from fangcheng_kit.postgres import CONTENDED, GONE, connector, numbered, prepared, session
 
 from .migrations import QUEUES
 from .sql import SqlStore
@@ -28,11 +25,8 @@ async def open_postgres(database: str) -> SqlStore:
     BadDatabase where it cannot be used.
     """
     connect = connector(database, session("fangcheng-matchmaking"))
-    try:
-        async with prepared(connect, QUEUES):
-            pass
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
-        raise BadDatabase(f"the database cannot be used: {error}") from None
+    async with prepared(connect, QUEUES):
+        pass
     thread = ThreadPoolExecutor(1, thread_name_prefix="matchmaking-store")
     db = await asyncio.get_running_loop().run_in_executor(thread, _PostgresDb, database)
     return SqlStore(db, thread)
@@ -76,7 +70,7 @@ class _PostgresDb:
 
     async def _fetch(self, sql: str, values: tuple[object, ...]) -> list[Any]:
         assert self._db is not None  # noqa: S101 - `begin` has made it
-        rows: list[Any] = await self._db.fetch(_numbered(sql), *values)
+        rows: list[Any] = await self._db.fetch(numbered(sql), *values)
         return rows
 
     def _do(self, work: Awaitable[T]) -> T:
@@ -89,10 +83,3 @@ class _PostgresDb:
         if self._db is not None:
             self._db.terminate()
             self._db = None
-
-
-@cache
-def _numbered(sql: str) -> str:
-    """The statement with PostgreSQL's parameters, `$1` for the first `?`."""
-    number = count(1)
-    return "".join(f"${next(number)}" if sign == "?" else sign for sign in sql)

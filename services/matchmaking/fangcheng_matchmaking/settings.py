@@ -8,15 +8,14 @@ from typing import Literal
 from pydantic import Field
 
 from fangcheng_kit import Settings
+from fangcheng_kit.settings import Database
 
 
 class MatchmakingSettings(Settings):
     """See `fangcheng_kit.settings.Settings` for what all services have."""
 
-    database: str = Field(
+    database: Database = Field(
         "matchmaking.db",
-        min_length=1,
-        repr=False,  # it may hold a password
         description="SQLite file of tickets and matches, made if missing; or, for several "
         "replicas, a PostgreSQL database, `postgresql://user:password@host/name`.",
     )

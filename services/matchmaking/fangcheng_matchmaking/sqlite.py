@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fangcheng_kit.migrations import BadDatabase
+from fangcheng_kit.sqlite import open_file
 
 from .migrations import QUEUES
 from .sql import SqlStore
@@ -41,16 +41,7 @@ class _SqliteDb:
 
     def __init__(self, path: Path | str, clock: Callable[[], int]) -> None:
         self._clock = clock
-        try:
-            db = sqlite3.connect(path, isolation_level=None, cached_statements=256)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute("PRAGMA busy_timeout = 5000")
-            if QUEUES.is_due_in_sqlite(db):
-                QUEUES.upgrade_sqlite(Path(path))
-        except sqlite3.Error as error:
-            raise BadDatabase(f"{path} cannot be used: {error}") from error
-        self._db = db
+        self._db = open_file(Path(path), QUEUES)
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         try:

@@ -16,7 +16,6 @@ import contextlib
 import gzip
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -25,6 +24,9 @@ from typing import Any
 
 import asyncpg
 from google.protobuf import json_format
+
+from fangcheng_kit.files import keep
+from fangcheng_kit.postgres import FAILED
 
 from . import postgres
 from .codec import UnknownEvent, decode
@@ -86,7 +88,7 @@ async def months(database: str) -> list[Month]:
     db = await _connect(database)
     try:
         return [Month(_name(row[0]), *row[1:]) for row in await db.fetch(_MONTHS)]
-    except asyncpg.PostgresError as error:
+    except FAILED as error:
         raise ArchiveFailed(str(error)) from error
     finally:
         await db.close()
@@ -120,10 +122,10 @@ async def archive(
             raise
         try:
             await transaction.commit()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except FAILED as error:
             # The file stays: it may be the only place by now.
             raise ArchiveFailed(f"{error}; `journal months` tells whether it was done") from error
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except FAILED as error:
         raise ArchiveFailed(str(error)) from error
     finally:
         await db.close()
@@ -142,7 +144,7 @@ async def _move(
         await _write(db, fresh, number, done, on_progress)
         digest = await _verify(db, fresh, number, done, on_progress)
         # The file first: a month may be in both places, never in none.
-        await asyncio.to_thread(_keep, fresh, target)
+        await asyncio.to_thread(keep, fresh, target)
     finally:
         fresh.unlink(missing_ok=True)
     await db.execute(
@@ -157,7 +159,7 @@ async def _move(
 
 async def _forget(transaction: Any, target: Path) -> None:
     """Nothing was archived, so there is no archive."""
-    with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+    with contextlib.suppress(*FAILED):
         await transaction.rollback()
     await asyncio.to_thread(target.unlink, missing_ok=True)
 
@@ -182,7 +184,7 @@ def archived_records(file: Path) -> Iterator[tuple[str, Record]]:
 async def _connect(database: str) -> Any:
     try:
         return await asyncpg.connect(database)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+    except (*FAILED, ValueError) as error:
         raise ArchiveFailed(f"the database cannot be used: {error}") from None
 
 
@@ -255,18 +257,6 @@ async def _pages(db: Any, number: int) -> Any:
 def _digest(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _keep(fresh: Path, target: Path) -> None:
-    """Give a file its name once all of it is on disk."""
-    with fresh.open("rb") as file:
-        os.fsync(file.fileno())
-    fresh.replace(target)
-    folder = os.open(target.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _name(number: int) -> str:

@@ -254,6 +254,17 @@ class TableArchived(NotFound):
         )
 
 
+class ReplicaBusy(Unavailable):
+    """The process that plays the table does not take what is passed on to it."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__(
+            "REPLICA_BUSY",
+            f"What plays table {table_id} does not keep up; nothing was done, try again.",
+            "table_id",
+        )
+
+
 class NoOwner(Unavailable):
     """Nobody plays the table at this moment."""
 

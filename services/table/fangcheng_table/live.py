@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_kit.errors import ServiceError
-from fangcheng_rules import events as play
-from fangcheng_rules.actions import AnalyzeQuestion, Question
 
 from . import convert, convert_play, operating, votes
-from .clocks import Patience
+from .asking import Asking
 from .codec import UnknownEvent
 from .core import Table, tell_nobody
 from .errors import (
-    AttendedElsewhere,
     JournalUnavailable,
-    LeftTable,
     Moved,
     NotSeated,
     RemovedFromTable,
@@ -35,65 +30,36 @@ from .errors import (
     TableIsClosed,
     UnknownTable,
 )
-from .evaluator import Evaluator
 from .events import (
     Event,
     HandOpened,
     HoldsReleased,
     OperatorActed,
     PlayerSeated,
-    SeatVacated,
     TableClosed,
 )
-from .feed import Feed, Reader, no_time_left
+from .feed import Reader, no_time_left
 from .finished import FOLLOWED, FinishedHands
-from .gameclock import GameClock
 from .ids import read_table_id
-from .metrics import TableMetrics
 from .openings import freeze, thaw, with_numbers
 from .operating import Order
-from .outbox import Outbox
-from .settlement import Settlement
-from .state import Phase, TableState
+from .state import TableState
 from .store import (
     HandEntry,
-    Journal,
     JournalError,
     Opening,
     OperatorAction,
     Record,
     Superseded,
 )
+from .surroundings import Surroundings
 from .talk import Talk
-from .views import RECORD, SPECTATORS
+from .viewers import Viewers
 
 T = TypeVar("T")
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the tables of a process share."""
-
-    journal: Journal
-    evaluator: Evaluator
-    outbox: Outbox
-    metrics: TableMetrics
-    log: Any
-    patience: Patience
-    clock: GameClock
-    most_kept: int
-    """Events of a viewer that are kept in memory at most."""
-    storing: Callable[[bool], None]
-    """Told whether the journal takes what it is given."""
-    finished: Callable[[], None]
-    """Told when a hand was finished, and can be found in the journal."""
-    stopping: asyncio.Event
-    """The service is being stopped."""
-    phrases: Collection[str] = ()
-    """Ids of the phrases that seats may say."""
 
 
 @dataclass(slots=True)
@@ -115,22 +81,6 @@ class _Input:
             self.outcome.set_exception(error)
 
 
-@dataclass(slots=True)
-class _Asked:
-    """What is under way for a table at the evaluator and the wallet."""
-
-    hand: int = 0
-    questions: set[int] = field(default_factory=set)
-    """Of the hand, by their numbers."""
-    settlement: int = 0
-    keeping: asyncio.Task[None] | None = None
-    kept: tuple[tuple[str, ...], ...] | None = None
-    """The holds that it keeps."""
-    returns: set[int] = field(default_factory=set)
-    """By vacancy."""
-    release: bool = False
-
-
 class LiveTable:
     """A table, its viewers, and the task that plays it."""
 
@@ -146,11 +96,10 @@ class LiveTable:
 
         Raises `UnknownEvent` for an opening that cannot be read.
         """
-        self.feed = Feed(around.most_kept)
+        self._viewers = Viewers(around.most_kept, around.metrics)
+        self.feed = self._viewers.feed
         self._epoch = epoch
         self._moved = False
-        self._revealed: set[Feed] = set()
-        """With all tiles open, one for each operator who looks."""
         self._hands = FinishedHands()
         self._around = around
         self._sequence = 0
@@ -162,16 +111,13 @@ class LiveTable:
             self._sequence = opening.sequence
         self._table = self._folded(records, opening)
         self._talk = Talk(self._table.state.created.talk, around.phrases)
-        self._choice = _choice(self._table.state)
+        self._counted = around.metrics.table(self.state.created.rule_set)
         self._time_ms = 0
         self._done = False
         self._stored(records)
         self._inbox: list[_Input] = []
         self._work = asyncio.Event()
-        self._asked = _Asked()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._attending: dict[int, Reader] = {}
-        self._counted: tuple[str, Phase] | None = None
+        self._asking = Asking(self.state.created, around)
         if not self._done:
             self.feed.ms_left = self._ms_left
 
@@ -237,9 +183,12 @@ class LiveTable:
     # What callers do.
 
     def seat_of(self, player_id: str) -> int:
-        """A player's seat; raises `NotSeated` or `RemovedFromTable`."""
+        """A player's seat; raises `NotSeated` or `RemovedFromTable`.
+
+        Whoever is given a seat has it once that is stored: up to then its events are another's.
+        """
         seat = self.state.seat_of(player_id)
-        if seat is None:
+        if seat is None or self.feed.open_view.seats[seat].player_id != player_id:
             raise NotSeated(self.table_id)
         if self.state.seats[seat].removed:
             raise RemovedFromTable(self.table_id)
@@ -282,14 +231,10 @@ class LiveTable:
         muted: Collection[int] = (),
     ) -> Reader:
         """Follow a seat's events; an older reader of the seat is ended."""
-        reader = self.feed.open(seat, number, on_news, snapshot=snapshot, muted=muted)
-        older = self._attending.get(seat)
-        self._attending[seat] = reader
-        if older is not None:
-            older.end(AttendedElsewhere())
-        elif self.state.seats[seat].attended:
-            self._around.metrics.reconnects.inc()
-        self._around.metrics.streams.labels("seat").inc()
+        again = self.state.seats[seat].attended
+        reader = self._viewers.attend(
+            seat, number, on_news, again=again, snapshot=snapshot, muted=muted
+        )
         if not self.state.closed:
             self._post(lambda table: table.attach(seat))
             if entropy:
@@ -298,9 +243,7 @@ class LiveTable:
 
     def watch(self, number: int, on_news: Callable[[], None], *, snapshot: bool = False) -> Reader:
         """Follow the spectators' events."""
-        reader = self.feed.open(SPECTATORS, number, on_news, snapshot=snapshot)
-        self._around.metrics.streams.labels("spectator").inc()
-        return reader
+        return self._viewers.watch(number, on_news, snapshot=snapshot)
 
     async def reveal(self, order: Order, on_news: Callable[[], None]) -> Reader:
         """Follow the table with all tiles open, from a snapshot on; it is noted who does, and why.
@@ -308,20 +251,8 @@ class LiveTable:
         Raises `TableIsClosed` and `RequestIdReused`.
         """
         await self.do(lambda table: operating.reveal(table, order))
-        feed, first, upto = self.feed.revealed(), self._hands.first_sequence, self._sequence
-        self._revealed.add(feed)
-        try:
-            if first:
-                journal = self._around.journal
-                feed.catch_up(await journal.read(self.table_id, first - 1, upto))
-            else:
-                feed.catch_up([])
-            reader = feed.open(RECORD, feed.last(RECORD), on_news, snapshot=True)
-        except BaseException:
-            self._revealed.discard(feed)
-            raise
-        self._around.metrics.streams.labels("spectator").inc()
-        return reader
+        first, last = self._hands.first_sequence, self._sequence
+        return await self._viewers.reveal(self.table_id, self._around.journal, first, last, on_news)
 
     def say(self, seat: int, request: table_pb2.SayRequest) -> None:
         """Let the others hear what a seat says."""
@@ -332,15 +263,11 @@ class LiveTable:
 
     def leave(self, reader: Reader) -> None:
         """A reader is gone. Only if it is the seat's newest, the seat has nobody now."""
-        reader.feed.close(reader)
-        self._revealed.discard(reader.feed)
-        kind = "spectator" if reader.viewer in (SPECTATORS, RECORD) else "seat"
-        self._around.metrics.streams.labels(kind).dec()
-        if self._attending.get(reader.viewer) is reader:
-            del self._attending[reader.viewer]
-            # When the service stops, its streams end; that counts against nobody.
-            if not self.state.closed and not self._around.stopping.is_set():
-                self._post(lambda table: table.detach(reader.viewer))
+        # When the service stops, its streams end; that counts against nobody.
+        if self._viewers.leave(reader) and not (
+            self.state.closed or self._around.stopping.is_set()
+        ):
+            self._post(lambda table: table.detach(reader.viewer))
 
     def _post(self, change: Callable[[Table], T]) -> asyncio.Future[T]:
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -394,8 +321,7 @@ class LiveTable:
             # So that nothing in here holds on to the whole: it goes without the garbage collector.
             self.feed.ms_left = no_time_left
             self._table.before_hand = tell_nobody
-            for task in self._tasks:
-                task.cancel()
+            self._asking.stop()
             inputs, self._inbox = self._inbox, []
             for given in inputs:
                 if self._done:
@@ -403,7 +329,7 @@ class LiveTable:
                     given.tell()
                 else:
                     given.tell(Moved(self.table_id) if self._moved else JournalUnavailable())
-            self._count(None)
+            self._counted.under(None)
 
     def let_go(self) -> None:
         """Play it no longer: another process does, or will. Its task ends, then its readers do."""
@@ -412,8 +338,7 @@ class LiveTable:
 
     def end_readers(self) -> None:
         """Tell all who follow the table to look for it elsewhere."""
-        for feed in (self.feed, *self._revealed):
-            feed.end(Moved(self.table_id))
+        self._viewers.end(Moved(self.table_id))
 
     async def _turn(self, inputs: Sequence[_Input]) -> None:
         """One batch: inputs, what is due, the journal, the viewers, the outcomes."""
@@ -427,8 +352,8 @@ class LiveTable:
         for given in inputs:
             given.tell()
         table.arm(self._around.clock.now_ms())
-        self._ask_others()
-        self._count(table.state.phase)
+        self._asking.ask(table, self._post)
+        self._counted.under(table.state.phase)
 
     async def _store(self, told: Sequence[Event]) -> None:
         self._time_ms = max(self._time_ms, time.time_ns() // 1_000_000)
@@ -436,7 +361,7 @@ class LiveTable:
             Record(self._sequence + place, self._time_ms, event)
             for place, event in enumerate(told, 1)
         ]
-        closed = any(isinstance(event, TableClosed) for event in told)
+        closed = next((event for event in told if isinstance(event, TableClosed)), None)
         hands: list[HandEntry] = []
         if any(isinstance(event, FOLLOWED) for event in told):
             following = copy(self._hands)
@@ -467,25 +392,12 @@ class LiveTable:
         )
         self._around.storing(True)
         self._stored(records)
-        self._part(told)
         if hands:
             self._around.finished()
         self._keep_opening(records)
-        self._measure(told)
-
-    def _part(self, told: Sequence[Event]) -> None:
-        """End the streams of those who are no longer at the table."""
-        for event in told:
-            match event:
-                case OperatorActed(verb="remove", seat=int(seat)):
-                    why: ServiceError = RemovedFromTable(self.table_id)
-                case SeatVacated(seat):
-                    why = LeftTable()
-                case _:
-                    continue
-            reader = self._attending.pop(seat, None)
-            if reader is not None:
-                reader.end(why)
+        self._around.metrics.see(self.state.created.rule_set, told)
+        if closed is not None:
+            self._around.log.info("table closed", table_id=self.table_id, reason=closed.reason)
 
     def _stored(self, records: Sequence[Record]) -> None:
         if records:
@@ -494,8 +406,7 @@ class LiveTable:
             self._done = isinstance(records[-1].event, HoldsReleased)
         for record in records:
             self._hands.see(record)
-        for feed in (self.feed, *self._revealed):
-            feed.publish(records)
+        self._viewers.publish(self.table_id, records)
 
     def _before_hand(self, state: TableState) -> None:
         self._opened_with = freeze(state)
@@ -506,7 +417,7 @@ class LiveTable:
         for record in records:
             if state and isinstance(record.event, HandOpened):
                 opening = with_numbers(state, self.feed.numbers_at_hand)
-                self._start(self._save(Opening(record.sequence - 1, opening)))
+                self._asking.start(self._save(Opening(record.sequence - 1, opening)))
 
     async def _save(self, opening: Opening) -> None:
         try:
@@ -548,113 +459,16 @@ class LiveTable:
         opening = await self._around.journal.opening(self.table_id)
         after = 0 if opening is None else opening.sequence
         records = await self._around.journal.read(self.table_id, after)
-        for task in self._tasks:
-            task.cancel()
-        self._asked = _Asked()
+        self._asking.stop()
         self._table = self._folded(records, opening)
+        self._asking = Asking(self.state.created, self._around)
         self._stored([record for record in records if record.sequence > self._sequence])
-        for seat in self._attending:
+        for seat in self._viewers.seats:
             self._table.attach(seat)
         self._table.arm(self._around.clock.now_ms())
 
-    # Evaluator and wallet.
-
-    def _ask_others(self) -> None:
-        table, asked = self._table, self._asked
-        number = table.state.hand_number
-        if number != asked.hand:
-            asked.hand = number
-            asked.questions.clear()
-        for question in table.questions():
-            if question.number not in asked.questions:
-                asked.questions.add(question.number)
-                self._start(self._question(number, question))
-        settlement = table.settlement()
-        if settlement is not None and settlement.hand_number != asked.settlement:
-            asked.settlement = settlement.hand_number
-            self._start(self._settle(settlement))
-        kept = tuple(seat.plan.hold_ids for seat in table.state.seats)
-        if asked.kept != kept and not table.state.closed:
-            asked.kept = kept
-            if asked.keeping is not None:
-                asked.keeping.cancel()
-            asked.keeping = self._start(self._around.outbox.keep(self.table_id, kept))
-        for vacancy, hold_ids in table.returns().items():
-            if vacancy not in asked.returns:
-                asked.returns.add(vacancy)
-                self._start(self._return(vacancy, hold_ids))
-        holds = table.holds()
-        if holds and not asked.release:
-            asked.release = True
-            if asked.keeping is not None:
-                asked.keeping.cancel()
-            self._start(self._release(holds))
-
-    async def _question(self, hand_number: int, question: Question) -> None:
-        evaluator = self._around.evaluator
-        if isinstance(question, AnalyzeQuestion):
-            analysis = await evaluator.analyze(self._choice, question.hand, question.flowers)
-            self._post(lambda table: table.answer(hand_number, question.number, analysis))
-        else:
-            score = await evaluator.score(self._choice, question.finished)
-            self._post(lambda table: table.answer(hand_number, question.number, score))
-
-    async def _settle(self, settlement: Settlement) -> None:
-        paid = await self._around.outbox.settle(settlement, self.state.created.labels)
-        self._post(lambda table: table.settled(settlement, paid.payments, paid.short))
-
-    async def _return(self, vacancy: int, hold_ids: Sequence[str]) -> None:
-        await self._around.outbox.release(self.table_id, [hold_ids])
-        self._post(lambda table: table.returned(vacancy))
-
-    async def _release(self, holds: Sequence[Sequence[str]]) -> None:
-        await self._around.outbox.release(self.table_id, holds)
-        self._post(lambda table: table.released())
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._finished)
-        return task
-
-    def _finished(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._around.metrics.failures.inc()
-            self._around.log.error("a table failed", table_id=self.table_id, exc_info=error)
-
-    # What is measured.
-
     def _ms_left(self, seat: int, decision_id: str) -> tuple[int, int]:
         return self._table.ms_left(seat, decision_id, self._around.clock.now_ms())
-
-    def _count(self, phase: Phase | None) -> None:
-        """Count the table under its phase; None: no more."""
-        now = None if phase is None else (self.state.created.rule_set, phase)
-        if now == self._counted:
-            return
-        gauge = self._around.metrics.tables
-        if self._counted is not None:
-            gauge.labels(*self._counted).dec()
-        if now is not None:
-            gauge.labels(*now).inc()
-        self._counted = now
-
-    def _measure(self, told: Sequence[Event]) -> None:
-        metrics = self._around.metrics
-        for event in told:
-            match event:
-                case play.HandEnded():
-                    ending = type(event.end).__name__.lower()
-                    metrics.hands.labels(self.state.created.rule_set, ending).inc()
-                case TableClosed(reason):
-                    self._around.log.info("table closed", table_id=self.table_id, reason=reason)
-                case play.TimedOut():
-                    metrics.timed_out.inc()
-                case play.TrusteeSet():
-                    metrics.trustees.labels(event.reason).inc()
-                case _:
-                    pass
 
 
 def _do(given: _Input, table: Table) -> None:
@@ -662,8 +476,3 @@ def _do(given: _Input, table: Table) -> None:
         given.value = given.do(table)
     except ServiceError as error:
         given.error = error
-
-
-def _choice(state: TableState) -> rules.RuleSetChoice:
-    created = state.created
-    return convert.choice_to_wire(created.rule_set, created.revision, created.options)

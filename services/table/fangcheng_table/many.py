@@ -11,7 +11,7 @@ from fangcheng.table.v1 import events_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit.errors import ServiceError
 
-from .errors import Moved, NotAdded, PlayedElsewhere, ReaderTooSlow
+from .errors import Moved, NotAdded, PlayedElsewhere, ReaderTooSlow, ReplicaBusy
 from .feed import Reader, Waiter
 from .live import LiveTable
 from .relays import OpenStream, Place, Relays
@@ -31,7 +31,8 @@ at once.
 """
 
 MOST_UNSENT = 256
-"""Answers of one stream that wait to be sent; where there are so many, no more is read from it."""
+"""Answers of one stream that wait to be sent; where there are so many, no more is read from it, nor
+from other replicas for it."""
 
 
 class ManySeats:
@@ -58,7 +59,10 @@ class ManySeats:
         self._acts: set[asyncio.Task[None]] = set()
         self._may_act = asyncio.Semaphore(MOST_ACTS)
         self._relays = Relays(
-            open_stream, self._say, lambda place: self._problem(place, Moved(place[1]))
+            open_stream,
+            self._say,
+            self._may_say,
+            lambda place: self._problem(place, Moved(place[1])),
         )
 
     async def run(
@@ -142,6 +146,12 @@ class ManySeats:
         self._out.append(message)
         self._waiter.wake()
 
+    async def _may_say(self) -> None:
+        """Wait until enough has been sent of what there is to say."""
+        while len(self._out) + len(self._accepted) >= MOST_UNSENT:
+            self._room.clear()
+            await self._room.wait()
+
     def _problem(self, place: Place, error: ServiceError, decision_id: str = "") -> None:
         problem = wire.SeatProblem(player_id=place[0], table_id=place[1], decision_id=decision_id)
         problem.problem.reason = error.reason
@@ -153,9 +163,7 @@ class ManySeats:
 
     async def _listen(self, requests: AsyncIterator[wire.AttendManyRequest]) -> None:
         async for request in requests:
-            while len(self._out) + len(self._accepted) >= MOST_UNSENT:
-                self._room.clear()
-                await self._room.wait()
+            await self._may_say()
             match request.WhichOneof("message"):
                 case "add":
                     await self._add(request.add)
@@ -165,7 +173,10 @@ class ManySeats:
                         self._problem(place, NotAdded())
                 case _ if (request.act.player_id, request.act.act.table_id) in self._relays:
                     place = (request.act.player_id, request.act.act.table_id)
-                    self._relays.pass_on(place, request)
+                    try:
+                        self._relays.pass_on(place, request)
+                    except ReplicaBusy as busy:
+                        self._problem(place, busy, request.act.act.decision_id)
                 case _:
                     await self._may_act.acquire()
                     task = asyncio.get_running_loop().create_task(self._act(request.act))
@@ -187,10 +198,14 @@ class ManySeats:
                 muted=add.muted,
             )
         except PlayedElsewhere as elsewhere:
-            if self._relays.may_pass_on:
-                self._relays.add(place, elsewhere.endpoint, add)
-            else:
+            if not self._relays.may_pass_on:
                 self._problem(place, elsewhere)
+                return
+            self._drop(place)  # or it would be followed where it was played before, too
+            try:
+                self._relays.add(place, elsewhere.endpoint, add)
+            except ReplicaBusy as busy:
+                self._problem(place, busy)
             return
         except ServiceError as error:
             self._problem(place, error)

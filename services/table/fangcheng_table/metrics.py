@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from fangcheng_rules import events as play
+
+from .events import Event
+from .finished import ending_of
+from .state import Phase
 
 _MOMENTS_SECONDS = (
     *(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25),
@@ -19,7 +27,7 @@ class TableMetrics:
         )
         self.hands = Counter(
             "fangcheng_table_hands_total",
-            "Hands that have ended: win, draw, escape or dissolved.",
+            "Hands that have ended: win, draw, escape, dissolved or eight_flowers.",
             ("rule_set", "ending"),
             registry=registry,
         )
@@ -121,3 +129,39 @@ class TableMetrics:
         self.settlements = Counter(
             "fangcheng_table_settlements_total", "Hands that were settled.", registry=registry
         )
+
+    def see(self, rule_set: str, told: Sequence[Event]) -> None:
+        """Count what a table of a rule set has told."""
+        for event in told:
+            match event:
+                case play.HandEnded():
+                    self.hands.labels(rule_set, ending_of(event)).inc()
+                case play.TimedOut():
+                    self.timed_out.inc()
+                case play.TrusteeSet():
+                    self.trustees.labels(event.reason).inc()
+                case _:
+                    pass
+
+    def table(self, rule_set: str) -> CountedTable:
+        """A table, to be counted under its phase."""
+        return CountedTable(self.tables, rule_set)
+
+
+class CountedTable:
+    """A table among those that are counted."""
+
+    def __init__(self, tables: Gauge, rule_set: str) -> None:
+        self._tables = tables
+        self._rule_set = rule_set
+        self._phase: Phase | None = None
+
+    def under(self, phase: Phase | None) -> None:
+        """Count the table under its phase; None: no more."""
+        if phase == self._phase:
+            return
+        if self._phase is not None:
+            self._tables.labels(self._rule_set, self._phase).dec()
+        if phase is not None:
+            self._tables.labels(self._rule_set, phase).inc()
+        self._phase = phase

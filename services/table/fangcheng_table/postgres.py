@@ -7,7 +7,6 @@ too late, or from one who is not the owner any more, is left out and the others 
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -19,10 +18,9 @@ import asyncpg
 
 from fangcheng_kit import Batcher
 from fangcheng_kit.migrations import BadDatabase
-from fangcheng_kit.postgres import CONTENDED, GONE, connector, prepared, session
+from fangcheng_kit.postgres import CONTENDED, FAILED, connector, numbered, pool, prepared, session
 
 from . import postgres_leases as leases
-from .codec import encode
 from .errors import TableArchived
 from .migrations import JOURNAL
 from .reads import Query, Reads, by_request, new_table
@@ -39,6 +37,15 @@ from .store import (
     Record,
     SequenceConflict,
     Superseded,
+)
+from .writes import (
+    ADD_HAND_PLAYER,
+    ADD_LABEL,
+    ADD_PLAYER,
+    add_action,
+    add_hand,
+    add_table,
+    event_rows,
 )
 
 MOST_TOGETHER = 512
@@ -118,19 +125,10 @@ async def open_postgres(
     settings = session(_SESSION)
     try:
         async with prepared(connector(database, settings), JOURNAL):
-            pass
-        writers = await asyncpg.create_pool(
-            database, min_size=1, max_size=_WRITERS, server_settings=settings, timeout=10
-        )
-        readers = await asyncpg.create_pool(
-            database,
-            min_size=1,
-            max_size=_READERS,
-            server_settings=settings | {"default_transaction_read_only": "on"},
-            timeout=10,
-        )
-    except (BadDatabase, asyncpg.PostgresError, *GONE, ValueError) as error:
-        raise JournalError(f"the database cannot be used: {error}") from None
+            writers = await pool(database, settings, _WRITERS)
+            readers = await pool(database, settings, _READERS, read_only=True)
+    except BadDatabase as error:
+        raise JournalError(str(error)) from None
     return PostgresJournal(writers, readers, on_commit)
 
 
@@ -160,26 +158,14 @@ class PostgresJournal(Reads):
     async def create(self, table: NewTable, records: Sequence[Record], owner_id: str) -> NewTable:
         """See `store.Journal`."""
         month = month_now()
-        rows = _rows(records)
+        rows = event_rows(records)
 
         async def do(db: Any) -> NewTable:
             await self._make_month(db, month)
-            place = await db.fetchval(
-                "INSERT INTO tables (table_id, request_id, request, rule_set, revision, player_ids,"
-                " labels, month) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
-                " ON CONFLICT (request_id) DO NOTHING RETURNING place",
-                table.table_id,
-                table.request_id,
-                table.request,
-                table.rule_set,
-                table.revision,
-                json.dumps(table.player_ids),
-                json.dumps(dict(table.labels)),
-                month,
-            )
+            place = await _place(db, add_table(table, month=month))
             if place is None:
                 query = by_request(table.request_id)
-                return new_table(await db.fetchrow(query.numbered, *query.values))
+                return new_table(await db.fetchrow(numbered(query.text), *query.values))
             await db.execute(
                 "INSERT INTO heads (place, last_sequence, owner_id, epoch) VALUES ($1, $2, $3, 1)",
                 place,
@@ -188,8 +174,7 @@ class PostgresJournal(Reads):
             )
             await _add_players(db, place, table.player_ids)
             await db.executemany(
-                "INSERT INTO labels VALUES ($1, $2, $3)",
-                [(key, value, place) for key, value in table.labels.items()],
+                numbered(ADD_LABEL), [(*label, place) for label in table.labels.items()]
             )
             await db.executemany(
                 "INSERT INTO events VALUES ($1, $2, $3, $4, $5)",
@@ -198,11 +183,9 @@ class PostgresJournal(Reads):
             self._know(table.table_id, _Place(place, month))
             return table
 
-        try:
-            return await self._write(do)
-        except JournalError:
-            self._months.discard(month)  # its partition may have gone with the transaction
-            raise
+        made = await self._write(do)
+        self._months.add(month)  # not before: its partition may go with the transaction
+        return made
 
     async def append(
         self,
@@ -218,7 +201,7 @@ class PostgresJournal(Reads):
     ) -> None:
         """See `store.Journal`."""
         self._check_open()
-        rows = _rows(records)
+        rows = event_rows(records)
         at = self._places.get(table_id) or await self._find_place(table_id)
         await self._batcher.submit(
             _Append(table_id, at, rows, epoch, closed, done, hands, actions, seated)
@@ -298,7 +281,6 @@ class PostgresJournal(Reads):
         await db.execute(
             f"CREATE TABLE IF NOT EXISTS events_{month} PARTITION OF events FOR VALUES IN ({month})"
         )
-        self._months.add(month)
 
     # Leases.
 
@@ -354,7 +336,7 @@ class PostgresJournal(Reads):
         return records
 
     async def _fetch(self, query: Query) -> Sequence[Any]:
-        return await self._read(lambda db: db.fetch(query.numbered, *query.values))
+        return await self._read(lambda db: db.fetch(numbered(query.text), *query.values))
 
     # Connections.
 
@@ -386,7 +368,7 @@ class PostgresJournal(Reads):
                 return await do(db)
         except asyncpg.IntegrityConstraintViolationError as error:
             raise SequenceConflict(str(error)) from error
-        except (asyncpg.PostgresError, *GONE) as error:
+        except FAILED as error:
             raise JournalError(f"{type(error).__name__}: {error}") from error
 
     def _check_open(self) -> None:
@@ -445,42 +427,24 @@ async def _add_more(db: Any, one: _Append) -> None:
     if one.done:
         await db.execute("UPDATE heads SET done = true, owner_id = '' WHERE place = $1", place)
         await db.execute("DELETE FROM openings WHERE place = $1", place)
-    await _add_players(db, place, one.seated)
+    if one.seated:
+        await _add_players(db, place, one.seated)
     for hand in one.hands:
-        number = await db.fetchval(
-            "INSERT INTO hands (table_place, hand_number, player_ids, ended_ms, ending,"
-            " first_sequence, last_sequence) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING place",
-            place,
-            hand.hand_number,
-            json.dumps(hand.player_ids),
-            hand.ended_ms,
-            hand.ending,
-            hand.first_sequence,
-            hand.last_sequence,
-        )
+        number = await _place(db, add_hand(place, hand))
         await db.executemany(
-            "INSERT INTO hand_players VALUES ($1, $2)", [(p, number) for p in hand.player_ids]
+            numbered(ADD_HAND_PLAYER), [(player, number) for player in hand.player_ids]
         )
     for action in one.actions:
-        await db.execute(
-            "INSERT INTO operator_actions (action_id, table_place, time_ms, operator, verb, reason,"
-            " case_id, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-            action.action_id,
-            place,
-            action.time_ms,
-            action.operator,
-            action.verb,
-            action.reason,
-            action.case_id,
-            action.detail,
-        )
+        await _place(db, add_action(place, action))
 
 
 async def _add_players(db: Any, place: int, player_ids: Sequence[str]) -> None:
-    await db.executemany(
-        "INSERT INTO players VALUES ($1, $2) ON CONFLICT DO NOTHING",
-        [(player, place) for player in player_ids],
-    )
+    await db.executemany(numbered(ADD_PLAYER), [(player, place) for player in player_ids])
+
+
+async def _place(db: Any, query: Query) -> Any:
+    """Add a row; where it stands, or None where there was no need of it."""
+    return await db.fetchval(numbered(query.text), *query.values)
 
 
 async def _why(db: Any, one: _Append) -> Exception:
@@ -490,10 +454,6 @@ async def _why(db: Any, one: _Append) -> Exception:
     if epoch != one.epoch:
         return Superseded(f"{one.table_id} is owned under epoch {epoch}, not {one.epoch}")
     return SequenceConflict(f"{one.table_id}: {one.rows[0][0]} does not follow {last}")
-
-
-def _rows(records: Sequence[Record]) -> list[tuple[int, int, bytes]]:
-    return [(record.sequence, record.time_ms, encode(record.event)) for record in records]
 
 
 def month_now() -> int:

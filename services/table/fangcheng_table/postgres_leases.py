@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from . import reads
 from .store import Census, Claim, Owner
 
 _UNTIL = "clock_timestamp() + make_interval(secs => {} / 1000.0)"
@@ -109,13 +110,5 @@ async def owners(db: Any) -> list[Owner]:
 
 async def census(db: Any) -> Census:
     """How many tables each of them has."""
-    counts = {owner.owner_id: 0 for owner in await owners(db)}
-    unowned = 0
-    for owner_id, count in await db.fetch(
-        "SELECT owner_id, count(*) FROM heads WHERE NOT done GROUP BY owner_id"
-    ):
-        if owner_id in counts:
-            counts[owner_id] = count
-        else:
-            unowned += count
-    return Census(counts, unowned)
+    counts = await db.fetch("SELECT owner_id, count(*) FROM heads WHERE NOT done GROUP BY owner_id")
+    return reads.census(await owners(db), counts)

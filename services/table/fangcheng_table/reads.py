@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from .codec import decode
 from .store import (
+    Census,
     Filter,
     Found,
     FoundAction,
@@ -20,6 +20,7 @@ from .store import (
     NewTable,
     Opening,
     OperatorAction,
+    Owner,
     Record,
 )
 
@@ -33,12 +34,6 @@ class Query:
 
     text: str
     values: tuple[Any, ...]
-
-    @property
-    def numbered(self) -> str:
-        """The text with `$1`, `$2`, … in place of each `?`."""
-        numbers = count(1)
-        return "".join(f"${next(numbers)}" if c == "?" else c for c in self.text)
 
 
 class Reads(ABC):
@@ -113,6 +108,18 @@ def new_table(row: Any) -> NewTable:
         player_ids=tuple(json.loads(player_ids)),
         labels=json.loads(labels),
     )
+
+
+def census(alive: Sequence[Owner], counts: Iterable[Sequence[Any]]) -> Census:
+    """How tables are spread. `counts`: how many that are not done each owner id has."""
+    owners = {owner.owner_id: 0 for owner in alive}
+    unowned = 0
+    for owner_id, count in counts:
+        if owner_id in owners:
+            owners[owner_id] = count
+        else:
+            unowned += count
+    return Census(owners, unowned)
 
 
 def _find(wanted: Filter, before: int | None, limit: int) -> Query:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc.aio
 
 from fangcheng.table.v1 import table_pb2 as wire
+
+from .errors import ReplicaBusy
+
+MOST_WAITING = 4_096
+"""Requests of one stream that wait for one replica at most.
+
+Enough for a burst. Whoever is behind by more does not read at all, and the stream does not wait for
+it: its other seats go on.
+"""
 
 Place = tuple[str, str]
 """Player and table."""
@@ -24,14 +33,17 @@ class Relays:
         self,
         open_stream: OpenStream | None,
         say: Callable[[wire.AttendManyResponse], None],
+        may_say: Callable[[], Awaitable[None]],
         lost: Callable[[Place], None],
     ) -> None:
         """`open_stream`: None where seats are not passed on. `say`: what a replica answers.
 
-        `lost`: a seat's stream has ended before the seat did.
+        `may_say`: waited for before another answer is read. `lost`: a seat's stream has ended
+        before the seat did.
         """
         self._open_stream = open_stream
         self._say = say
+        self._may_say = may_say
         self._lost = lost
         self._relays: dict[str, _Relay] = {}
         self._seats: dict[Place, _Relay] = {}
@@ -48,17 +60,17 @@ class Relays:
         return bool(self._seats)
 
     def add(self, place: Place, endpoint: str, add: wire.AddSeat) -> None:
-        """Follow a seat at an endpoint."""
+        """Follow a seat at an endpoint; raises `ReplicaBusy`."""
         relay = self._relays.get(endpoint)
         if relay is None:
             relay = self._relays[endpoint] = _Relay()
             relay.task = asyncio.get_running_loop().create_task(self._run(endpoint, relay))
+        relay.ask(place[1], wire.AttendManyRequest(add=add))
         self._seats[place] = relay
-        relay.requests.put_nowait(wire.AttendManyRequest(add=add))
 
     def pass_on(self, place: Place, request: wire.AttendManyRequest) -> None:
-        """What is asked of a seat that is followed elsewhere."""
-        self._seats[place].requests.put_nowait(request)
+        """What is asked of a seat that is followed elsewhere; raises `ReplicaBusy`."""
+        self._seats[place].ask(place[1], request)
 
     def drop(self, place: Place) -> bool:
         """Follow a seat no longer; whether it was followed."""
@@ -66,6 +78,7 @@ class Relays:
         if relay is None:
             return False
         remove = wire.RemoveSeat(player_id=place[0], table_id=place[1])
+        # Never refused: there are no more of them than of seats that were added.
         relay.requests.put_nowait(wire.AttendManyRequest(remove=remove))
         return True
 
@@ -82,6 +95,7 @@ class Relays:
         try:
             while (answer := await stream.read()) is not grpc.aio.EOF:
                 self._answered(relay, answer)
+                await self._may_say()
         except grpc.aio.AioRpcError:
             pass  # its seats are told below; whoever adds them again finds their new owner
         finally:
@@ -114,6 +128,11 @@ class _Relay:
     def __init__(self) -> None:
         self.requests: asyncio.Queue[wire.AttendManyRequest] = asyncio.Queue()
         self.task: asyncio.Task[None] | None = None
+
+    def ask(self, table_id: str, request: wire.AttendManyRequest) -> None:
+        if self.requests.qsize() >= MOST_WAITING:
+            raise ReplicaBusy(table_id)
+        self.requests.put_nowait(request)
 
     async def asked(self) -> AsyncIterator[wire.AttendManyRequest]:
         while True:

@@ -29,7 +29,7 @@ from .feed import Reader, Waiter, heartbeat
 from .gameclock import GameClock
 from .ids import VOTE, table_question_id
 from .journals import open_journal
-from .live import LiveTable, Surroundings
+from .live import LiveTable
 from .lobby import Elsewhere, Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
@@ -41,6 +41,7 @@ from .service_operators import OPERATIONS, OperationsServicer
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
 from .store import Commit, Filter, JournalError
+from .surroundings import Surroundings
 from .tables import Tables
 
 SERVICE = "fangcheng.table.v1.TableService"

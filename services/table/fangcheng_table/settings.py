@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fangcheng_kit import Settings
+from fangcheng_kit.settings import Database
 
 
 class TableSettings(Settings):
     """Settings of the table service."""
 
-    database: str = Field(
+    database: Database = Field(
         default="table.db",
-        min_length=1,
-        repr=False,
         description=(
             "The journal: an SQLite file, made if missing, or the address of a PostgreSQL "
             "database, `postgresql://user:password@host/name`, which any number of table services "
@@ -87,8 +84,3 @@ class TableSettings(Settings):
         le=2_592_000,
         description="Lifetime that a table gives its holds; it is renewed at half of it.",
     )
-
-    @field_validator("database", mode="before")
-    @classmethod
-    def _as_text(cls, database: object) -> object:
-        return str(database) if isinstance(database, Path) else database

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection
 
+from . import reads
 from .store import Census, Claim, Owner
 
 _LIVE = "owner_id IN (SELECT owner_id FROM owners WHERE until_ms > ?)"
@@ -93,13 +94,5 @@ def owners(db: sqlite3.Connection, now_ms: int) -> list[Owner]:
 
 def census(db: sqlite3.Connection, now_ms: int) -> Census:
     """How many tables each of them has."""
-    counts = {owner.owner_id: 0 for owner in owners(db, now_ms)}
-    unowned = 0
-    for owner_id, count in db.execute(
-        "SELECT owner_id, count(*) FROM tables WHERE done = 0 GROUP BY owner_id"
-    ):
-        if owner_id in counts:
-            counts[owner_id] = count
-        else:
-            unowned += count
-    return Census(counts, unowned)
+    counts = db.execute("SELECT owner_id, count(*) FROM tables WHERE done = 0 GROUP BY owner_id")
+    return reads.census(owners(db, now_ms), counts)

@@ -30,9 +30,10 @@ from .errors import (
     UnknownTable,
 )
 from .events import TableCreated
-from .live import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LiveTable, Surroundings
+from .live import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LiveTable
 from .ownership import Ownership
 from .store import Claim, Filter, Found, JournalError, NewTable, Owner, Record
+from .surroundings import Surroundings
 
 MOST_LOADED_TOGETHER = 8
 MOST_LOOKS = 4

@@ -21,7 +21,7 @@ from typing import Any
 
 import asyncpg
 
-from fangcheng_wallet.backup import keep
+from fangcheng_kit.files import keep
 from fangcheng_wallet.chain import DIGEST, digest_of
 from fangcheng_wallet.postgres_reads import archived
 from fangcheng_wallet.postgres_writer import month_of

@@ -17,6 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from fangcheng_kit.files import keep
 from fangcheng_kit.settings import is_postgres
 
 _SQLITE = b"SQLite format 3\0"
@@ -104,18 +105,6 @@ def _copy_new(source: Path, target: Path) -> None:
         keep(fresh, target)
     finally:
         fresh.unlink(missing_ok=True)
-
-
-def keep(fresh: Path, target: Path) -> None:
-    """Give a file its name once all of it is on disk."""
-    with fresh.open("rb") as file:
-        os.fsync(file.fileno())
-    fresh.replace(target)
-    folder = os.open(target.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _name(database: str) -> str:

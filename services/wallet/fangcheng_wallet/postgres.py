@@ -16,7 +16,7 @@ import asyncpg
 from fangcheng_kit import Batcher
 from fangcheng_kit.ids import new_id
 from fangcheng_kit.migrations import BadDatabase
-from fangcheng_kit.postgres import GONE, connector, prepared, session
+from fangcheng_kit.postgres import GONE, connector, pool, prepared, session
 from fangcheng_wallet import postgres_reads as reads
 from fangcheng_wallet.audit import (
     AccountRow,
@@ -74,19 +74,12 @@ async def open_postgres(
     """
     terms = Terms({currency.id: currency for currency in currencies}, hold_seconds, new_id)
 
-    connect = connector(database, session("fangcheng-wallet"))
-    try:
-        async with prepared(connect, LEDGER) as db, db.transaction():
+    settings = session("fangcheng-wallet")
+    connect = connector(database, settings)
+    async with prepared(connect, LEDGER) as db:
+        async with db.transaction():
             await _follow_floors(db, terms)
-        readers = await asyncpg.create_pool(
-            database,
-            min_size=1,
-            max_size=_READERS,
-            server_settings=session("fangcheng-wallet") | {"default_transaction_read_only": "on"},
-            timeout=10,
-        )
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
-        raise BadDatabase(f"the database cannot be used: {error}") from None
+        readers = await pool(database, settings, _READERS, read_only=True)
     store = PostgresStore(
         Writer(connect, readers, terms, clock, on_commit), readers, most_items, terms, clock
     )

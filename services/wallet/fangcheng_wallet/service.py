@@ -299,9 +299,7 @@ async def open_service(settings: WalletSettings, kit: Kit) -> AsyncIterator[list
                 open_store(settings, currencies, metrics.committed)
             )
         except BadDatabase as error:
-            # An address may hold a password.
-            name = "PostgreSQL" if settings.is_postgres else settings.database
-            raise StartFailed(f"{name}: {error}") from error
+            raise StartFailed(str(error)) from error
         await stack.enter_async_context(
             running(_watch(store, kit, metrics, settings.pulse_seconds))
         )

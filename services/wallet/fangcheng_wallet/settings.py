@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fangcheng_kit import Settings
-from fangcheng_kit.settings import is_postgres
+from fangcheng_kit.settings import Database, is_postgres
 
 
 class WalletSettings(Settings):
     """See ``fangcheng_kit.settings.Settings`` for what all services have."""
 
-    database: str = Field(
+    database: Database = Field(
         default="wallet.db",
-        min_length=1,
-        repr=False,
         description=(
             "The ledger: an SQLite file, made if missing, or the address of a PostgreSQL database, "
             "`postgresql://user:password@host/name`."
@@ -56,11 +54,6 @@ class WalletSettings(Settings):
         le=60,
         description="How long a stream of entries waits before it looks for new ones.",
     )
-
-    @field_validator("database", mode="before")
-    @classmethod
-    def _as_text(cls, database: object) -> object:
-        return str(database) if isinstance(database, Path) else database
 
     @property
     def is_postgres(self) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, TypeVar
 from fangcheng_kit import Batcher
 from fangcheng_kit.batching import in_thread
 from fangcheng_kit.ids import new_id
+from fangcheng_kit.sqlite import open_reader
 from fangcheng_wallet import sqlite_reads as reads
 from fangcheng_wallet.audit import Audit, Findings, examine
 from fangcheng_wallet.batch import Terms
@@ -113,7 +114,7 @@ class SqliteStore(Verbs, Reading):
         def read() -> Audit:
             findings = Findings()
             try:
-                with closing(reads.connect_reader(self._path)) as db:
+                with closing(open_reader(self._path)) as db:
                     db.execute("BEGIN")
                     for (problem,) in db.execute("PRAGMA integrity_check(20)"):
                         if problem != "ok":
@@ -130,7 +131,7 @@ class SqliteStore(Verbs, Reading):
         noted = (operations, bytes.fromhex(head)) if operations else None
 
         def read() -> ChainReport:
-            with closing(reads.connect_reader(self._path)) as db:
+            with closing(open_reader(self._path)) as db:
                 db.execute("BEGIN")
                 waiting = reads.last_operation(db)[0] - reads.last_link(db)[0]
                 return verify(reads.linked(db), noted=noted, unchained=waiting)
@@ -173,7 +174,7 @@ class SqliteStore(Verbs, Reading):
         def run() -> T:
             db: sqlite3.Connection | None = getattr(self._local, "db", None)
             if db is None:
-                db = self._local.db = reads.connect_reader(self._path)
+                db = self._local.db = open_reader(self._path)
                 self._open_readers.append(db)
             db.execute("BEGIN")  # one snapshot for all that is read
             try:

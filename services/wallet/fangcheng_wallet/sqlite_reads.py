@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from fangcheng_wallet.audit import AccountRow, HoldRow, Opening, OperationRow, PostingRow
@@ -32,7 +31,7 @@ from fangcheng_wallet.ledger import (
     StreamedEntry,
 )
 from fangcheng_wallet.rows import HOLDS, balances_of, entry, hold, streamed, with_postings
-from fangcheng_wallet.sqlite_writer import BUSY_MS, player
+from fangcheng_wallet.sqlite_writer import player
 from fangcheng_wallet.store import Page, Pulse, Standing
 
 _LABELS = (
@@ -40,20 +39,6 @@ _LABELS = (
     "SELECT 1 FROM json_each(operations.labels) AS has"
     " WHERE has.key = wanted.key AND has.value = wanted.value))"
 )
-
-
-def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write, and never checkpoints."""
-    db = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro",
-        uri=True,
-        timeout=BUSY_MS / 1_000,
-        isolation_level=None,
-        check_same_thread=False,  # closed by another thread than the one that reads
-    )
-    db.execute("PRAGMA query_only = ON")
-    db.execute("PRAGMA wal_autocheckpoint = 0")
-    return db
 
 
 def settlement(db: sqlite3.Connection, key: str) -> Settlement:

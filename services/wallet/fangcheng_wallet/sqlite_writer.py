@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from fangcheng_kit.migrations import BadDatabase
+from fangcheng_kit.sqlite import open_file
 from fangcheng_wallet import core
 from fangcheng_wallet.batch import (
     Batch,
@@ -40,12 +41,6 @@ from fangcheng_wallet.migrations import LEDGER
 from fangcheng_wallet.rows import HOLDS, hold
 from fangcheng_wallet.store import Commit, OnCommit
 
-OLDEST_SQLITE = (3, 38, 0)
-"""The first with STRICT tables and with JSON built in."""
-
-BUSY_MS = 5_000
-"""How long a connection waits for a lock that another one has."""
-
 _AMONG = " WHERE hold_id IN (SELECT value FROM json_each(?))"
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -68,9 +63,9 @@ class Journal:
         self._clock = clock
         self._on_commit = on_commit
         try:
-            self._db = _connect_writer(path)
+            # So that REPLACE meets the triggers that forbid DELETE.
+            self._db = open_file(path, LEDGER, foreign_keys=1, recursive_triggers=1)
             try:
-                _prepare(self._db, path)
                 self._follow_floors()
                 self._numbers: dict[AccountKey, int] = {}
                 self._recall()
@@ -307,36 +302,5 @@ def _lock(path: Path) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(lock)
-        raise BadDatabase("another process has the ledger open") from None
+        raise BadDatabase(f"{path}: another process has the ledger open") from None
     return lock
-
-
-def _connect_writer(path: Path) -> sqlite3.Connection:
-    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
-        raise BadDatabase(f"SQLite {sqlite3.sqlite_version} is too old; 3.38 will do")
-    try:
-        return sqlite3.connect(
-            path, timeout=BUSY_MS / 1_000, isolation_level=None, cached_statements=256
-        )
-    except sqlite3.Error as error:
-        raise BadDatabase(f"{path} cannot be opened: {error}") from None
-
-
-def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Set the writer's connection up, check that it took it, and bring the tables up to date."""
-    wanted: Mapping[str, Any] = {
-        "journal_mode": "wal",
-        "synchronous": 2,  # FULL
-        "foreign_keys": 1,
-        "recursive_triggers": 1,  # so that REPLACE meets the triggers that forbid DELETE
-    }
-    try:
-        for name, value in wanted.items():
-            db.execute(f"PRAGMA {name} = {value}")
-            (got,) = db.execute(f"PRAGMA {name}").fetchone()
-            if got != value:
-                raise BadDatabase(f"the database has {name} {got}; the ledger needs {value}")
-        if LEDGER.is_due_in_sqlite(db):
-            LEDGER.upgrade_sqlite(path)
-    except sqlite3.Error as error:
-        raise BadDatabase(f"the database cannot be used: {error}") from None

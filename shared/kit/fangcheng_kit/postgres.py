@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import asyncpg
@@ -32,6 +34,9 @@ GONE = (
     OSError,
 )
 """The connection is lost, or there is none to be had; whether a COMMIT was done is not known."""
+
+FAILED = (asyncpg.PostgresError, *GONE)
+"""All that a call to the server may fail with."""
 
 Connect = Callable[[], Awaitable[asyncpg.Connection]]
 
@@ -67,13 +72,41 @@ def connector(database: str, settings: Mapping[str, str]) -> Connect:
     return connect
 
 
+async def pool(
+    database: str, settings: Mapping[str, str], most: int, *, read_only: bool = False
+) -> asyncpg.Pool:
+    """At most so many connections to a database, made as they are needed."""
+    if read_only:
+        settings = {**settings, "default_transaction_read_only": "on"}
+    return await asyncpg.create_pool(
+        database, min_size=1, max_size=most, server_settings=dict(settings), timeout=10
+    )
+
+
+@lru_cache(1_000)
+def numbered(sql: str) -> str:
+    """A statement with PostgreSQL's parameters, ``$1`` for the first ``?``."""
+    number = count(1)
+    return "".join(f"${next(number)}" if sign == "?" else sign for sign in sql)
+
+
 @asynccontextmanager
 async def prepared(connect: Connect, migrations: Migrations) -> AsyncIterator[asyncpg.Connection]:
     """A connection to a server that keeps what it commits, with the tables as they must be.
 
     While the ``async with`` lasts no other process is in one. ``BadDatabase`` for a server that is
-    too old or set up to forget, and for a database that is another's.
+    too old or set up to forget, for a database that is another's, and where the server fails to do
+    what is asked of it meanwhile.
     """
+    try:
+        async with _prepared(connect, migrations) as db:
+            yield db
+    except (*FAILED, ValueError) as error:
+        raise BadDatabase(f"the database cannot be used: {error}") from None
+
+
+@asynccontextmanager
+async def _prepared(connect: Connect, migrations: Migrations) -> AsyncIterator[asyncpg.Connection]:
     db = await connect()
     try:
         if db.get_server_version() < OLDEST_POSTGRES:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, to_json
 from pydantic_settings import (
@@ -38,6 +38,14 @@ class BadSettings(Exception):
 def is_postgres(database: str) -> bool:
     """Whether this is the address of a PostgreSQL database, and not a file."""
     return database.startswith(("postgresql://", "postgres://"))
+
+
+def _as_text(database: object) -> object:
+    return str(database) if isinstance(database, Path) else database
+
+
+Database = Annotated[str, BeforeValidator(_as_text), Field(min_length=1, repr=False)]
+"""An SQLite file, or the address of a PostgreSQL database, which may hold a password."""
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -86,9 +86,10 @@ class TableServiceStub:
     AttendMany: _grpc.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
-    its last number); the stream goes on. As a whole it
-    is closed as Attend is, if its reader is too slow.
+    a problem for it, of the reasons of Attend and Act, NOT_ADDED, MOVED (add the seat again, from its
+    last number), or REPLICA_BUSY (the replica that plays the table does not keep up, and was not
+    asked; repeat it); the stream goes on. As a whole it is closed as Attend is, if its reader is too
+    slow.
     """
     Act: _grpc.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]
     """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
@@ -201,9 +202,10 @@ class TableServiceAsyncStub(TableServiceStub):
     AttendMany: _aio.StreamStreamMultiCallable[_table_pb2.AttendManyRequest, _table_pb2.AttendManyResponse]  # type: ignore[assignment]
     """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
     the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-    a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
-    its last number); the stream goes on. As a whole it
-    is closed as Attend is, if its reader is too slow.
+    a problem for it, of the reasons of Attend and Act, NOT_ADDED, MOVED (add the seat again, from its
+    last number), or REPLICA_BUSY (the replica that plays the table does not keep up, and was not
+    asked; repeat it); the stream goes on. As a whole it is closed as Attend is, if its reader is too
+    slow.
     """
     Act: _aio.UnaryUnaryMultiCallable[_table_pb2.ActRequest, _table_pb2.ActResponse]  # type: ignore[assignment]
     """Answers a prompt of the caller's seat, once. Repeating the same answer is answered the same, as long
@@ -343,9 +345,10 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_pb2.AttendManyResponse], _abc.AsyncIterator[_table_pb2.AttendManyResponse]]:
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
-        a problem for it, of the reasons of Attend and Act, NOT_ADDED, or MOVED (add the seat again, from
-        its last number); the stream goes on. As a whole it
-        is closed as Attend is, if its reader is too slow.
+        a problem for it, of the reasons of Attend and Act, NOT_ADDED, MOVED (add the seat again, from its
+        last number), or REPLICA_BUSY (the replica that plays the table does not keep up, and was not
+        asked; repeat it); the stream goes on. As a whole it is closed as Attend is, if its reader is too
+        slow.
         """
 
     @_abc_1.abstractmethod
