@@ -5,6 +5,7 @@
 `clients`            `Player` and `Guest`: what players call, over real gRPC
 `partners`, `wallet` what matchmaking calls: tables, finished hands, evaluators, wallet
 `faults`             what a test can have befall a call to a partner
+`fake_time`          a loop whose time nobody waits for, and partners without a network, for races
 `admission_server`   a studio's AdmissionService, which is an example for studios too
 ==================== =================================================================
 """

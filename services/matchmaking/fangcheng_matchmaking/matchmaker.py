@@ -13,7 +13,7 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -61,6 +61,11 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def _lasting() -> float:
+    """Seconds that only go forward, by the clock by which the loop's pauses end."""
+    return asyncio.get_running_loop().time()
+
+
 class Matchmaker:
     """Queues, matches and assignments. `load` first, then `run` beside the server."""
 
@@ -79,7 +84,9 @@ class Matchmaker:
         longest_backoff_seconds: float,
         keep_days: float,
         room_minutes: float,
+        clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        """`clock_ms`: milliseconds since 1970. What only lasts is measured by the loop's clock."""
         self.offers = offers
         self.board = Board(offers)
         self.pauses: Mapping[str, Pause] = {}
@@ -90,6 +97,7 @@ class Matchmaker:
         self._metrics = metrics
         self._log = log
         self._chance = chance
+        self._clock_ms = clock_ms
         self._table_check_seconds = table_check_seconds
         self._longest_backoff_seconds = longest_backoff_seconds
         self._keep_ms = int(keep_days * DAY_MS)
@@ -111,7 +119,7 @@ class Matchmaker:
             wallet,
             tables,
             metrics,
-            clock_ms=wall_clock_ms,
+            clock_ms=clock_ms,
             chance=chance,
             longest_backoff_seconds=longest_backoff_seconds,
             table_refused=self._back_off,
@@ -122,7 +130,7 @@ class Matchmaker:
             store,
             self._joining,
             chance=chance,
-            clock_ms=wall_clock_ms,
+            clock_ms=clock_ms,
             lifetime_ms=int(room_minutes * 60_000),
             drive=self._drive,
             show=lambda tickets: self.board.put(*tickets),
@@ -134,7 +142,7 @@ class Matchmaker:
             admission,
             is_mine=lambda: NO_POOL in self._mine,
             rates=self._rates,
-            clock_ms=wall_clock_ms,
+            clock_ms=clock_ms,
             backoff=Backoff(longest_backoff_seconds, chance),
             log=log,
         )
@@ -304,7 +312,7 @@ class Matchmaker:
                     await self._renew.wait()
 
     async def _lease(self) -> None:
-        began = time.monotonic()
+        began = _lasting()
         pools = {NO_POOL, *self.offers, *(ticket.pool_id for ticket in self.board.waiting())}
         pools.update(match.pool_id for match in await self._store.unfinished_matches())
         mine = await self._store.lease(self._owner, pools, LEASE_MS)
@@ -372,7 +380,7 @@ class Matchmaker:
 
     async def _form_in(self, queue: Queue) -> None:
         while self._matches_now(queue.pool.pool_id):
-            now_ms = wall_clock_ms()
+            now_ms = self._clock_ms()
             groups = queue.take(now_ms)
             if groups:
                 await asyncio.gather(*(self._form(queue, four) for four in groups))
@@ -382,7 +390,7 @@ class Matchmaker:
 
     async def _form(self, queue: Queue, tickets: tuple[Ticket, ...]) -> None:
         match = form_match(
-            "m-" + secrets.token_hex(12), queue.pool, tickets, wall_clock_ms(), self._chance
+            "m-" + secrets.token_hex(12), queue.pool, tickets, self._clock_ms(), self._chance
         )
         self._driven.add(match.match_id)
         try:
@@ -405,7 +413,7 @@ class Matchmaker:
 
     def _seconds_to_next(self) -> float | None:
         """Until tickets should choose again or a pause ends; None: only a change can bring one."""
-        now_ms, now = wall_clock_ms(), time.monotonic()
+        now_ms, now = self._clock_ms(), _lasting()
         due = [until - now for until in self._backing_off_until.values()]
         for queue in self.board.queues.values():
             if self._matches_now(queue.pool.pool_id):
@@ -418,10 +426,10 @@ class Matchmaker:
         """Whether this replica may form matches in a pool now."""
         if pool_id not in self._mine or pool_id in self.pauses:
             return False
-        if time.monotonic() >= self._lease_ends:
+        if _lasting() >= self._lease_ends:
             return False
         until = self._backing_off_until.get(pool_id)
-        if until is not None and time.monotonic() >= until:
+        if until is not None and _lasting() >= until:
             del self._backing_off_until[pool_id]
             return True
         return until is None
@@ -431,7 +439,7 @@ class Matchmaker:
         backoff = self._backoffs.setdefault(
             pool_id, Backoff(self._longest_backoff_seconds, self._chance)
         )
-        self._backing_off_until[pool_id] = time.monotonic() + backoff.next_seconds()
+        self._backing_off_until[pool_id] = _lasting() + backoff.next_seconds()
         self.board.changed.set()
 
     def _resume(self, pool_id: str) -> None:
@@ -475,7 +483,7 @@ class Matchmaker:
     async def _forget(self) -> None:
         while True:
             try:
-                gone = await self._store.forget(wall_clock_ms() - self._keep_ms)
+                gone = await self._store.forget(self._clock_ms() - self._keep_ms)
                 self._log.debug("forgot old tickets", tickets=gone)
             except Exception:  # nothing hangs on it
                 self._log.exception("cannot forget old tickets")
