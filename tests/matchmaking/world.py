@@ -199,7 +199,10 @@ class World:
     def check(self) -> None:
         """What must hold whenever nothing is under way: nobody twice, nothing left over."""
         seated = Counter(
-            seat.player_id for table in self.tables.open_tables for seat in table.seats
+            seat.player_id
+            for table in self.tables.open_tables
+            for seat in table.seats
+            if seat.player_id
         )
         assert all(times == 1 for times in seated.values()), f"seated twice: {seated}"
         for table in self.tables.tables.values():
@@ -207,8 +210,8 @@ class World:
         at_tables = {
             hold_id
             for table in self.tables.open_tables
-            for seat in self.tables.requests[table.table_id].seats
-            for hold_id in seat.hold_ids
+            for hold_ids in self.tables.held[table.table_id].values()
+            for hold_id in hold_ids
         }
         assert set(self.wallet.open_holds) == at_tables
 

@@ -30,9 +30,10 @@ from fangcheng_table.events import HandOpened, HandSettled
 from fangcheng_table.journals import open_journal
 from fangcheng_table.state import TableState
 from fangcheng_table.store import Journal
+from tests.system.processes import KEY, Service
 from tests.system.running import until as wait_until
-from tests.system.tables import Cluster, Service
-from tests.system.wallets import KEY, patiently
+from tests.system.tables import Cluster
+from tests.system.wallets import patiently
 
 TABLES = 40
 HANDS = int(os.environ.get("FANGCHENG_CHAOS_HANDS", "8"))

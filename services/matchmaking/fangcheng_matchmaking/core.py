@@ -7,7 +7,7 @@ or the wire.
 
 ::
 
-    ticket   WAITING ──► MATCHED ──► ASSIGNED ──► ENDED (its table closed)
+    ticket   WAITING ──► MATCHED ──► ASSIGNED ──► ENDED (its table closed, or it left it)
                 │  ▲        │
                 │  └────────┤ the match fell through: back in the queue, with its age
                 ▼           ▼
@@ -42,7 +42,7 @@ class TicketState(StrEnum):
     LEFT = "left"
     FAILED = "failed"
     ENDED = "ended"
-    """It was assigned, and its table has closed: the player may queue again."""
+    """It was assigned, and its table has closed, or goes on without it."""
 
 
 LIVE = frozenset({TicketState.WAITING, TicketState.MATCHED, TicketState.ASSIGNED})

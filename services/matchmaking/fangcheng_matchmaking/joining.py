@@ -106,14 +106,14 @@ class Joining:
         wallet: Wallet,
         tables: Tables,
         admission: Admission,
-        end_table: Callable[[str], Awaitable[bool]],
+        free_players: Callable[[str], Awaitable[object]],
     ) -> None:
-        """`end_table` frees the players of a table that has closed, and tells whether it had."""
+        """`free_players` frees those who do not sit at a table any longer."""
         self._store = store
         self._wallet = wallet
         self._tables = tables
         self._admission = admission
-        self._end_table = end_table
+        self._free_players = free_players
 
     async def check(
         self, new: NewTicket, offers: Mapping[str, Offer], pauses: Mapping[str, Pause]
@@ -175,8 +175,10 @@ class Joining:
     async def _check_free(self, player_id: str) -> None:
         live = await self._store.live_ticket(player_id)
         if live is not None:
-            is_seated = live.state is TicketState.ASSIGNED
-            if not is_seated or not await self._end_table(live.table_id or ""):
+            if live.state is TicketState.ASSIGNED:
+                await self._free_players(live.table_id or "")
+                live = await self._store.live_ticket(player_id)
+            if live is not None:
                 raise occupied(player_id, live)
         seat = await self._tables.seat_of(player_id)
         if seat is not None:

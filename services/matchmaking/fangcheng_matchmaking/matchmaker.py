@@ -26,10 +26,10 @@ from .core import Match, NewTicket, Offer, Problem, Ticket, TicketState, form_ma
 from .hands import Hands
 from .joining import CannotJoin, Joining
 from .lobby import Lobby
-from .matches import Backoff, Matches, end_table
+from .matches import Backoff, Matches, free_players
 from .matching import Queue
 from .metrics import Metrics
-from .partners import Seat, Tables, Unanswered, Wallet
+from .partners import Seat, TableNow, Tables, Unanswered, Wallet
 from .store import (
     UNREADABLE,
     Apart,
@@ -121,7 +121,7 @@ class Matchmaker:
         self._placed: frozenset[str] | None = None
         """The pools of whose waiting tickets each has a place; None: none has been looked at."""
         self._head = 0
-        self._joining = Joining(store, wallet, tables, admission, self._end)
+        self._joining = Joining(store, wallet, tables, admission, self._free_players)
         self._matches = Matches(
             store,
             self.board,
@@ -254,12 +254,13 @@ class Matchmaker:
         if ticket.state is not TicketState.ASSIGNED:
             return Status(self.board.view(ticket), None, member.hold_ids)
         table_id = ticket.table_id or ""
-        endpoint: str | None = ticket.endpoint
+        endpoint = ticket.endpoint or ""
         with suppress(grpc.aio.AioRpcError, Unanswered):  # then what we know is all there is
-            endpoint = await self._tables.endpoint(table_id)
-            if endpoint is None and await self._end(table_id):
+            table = await self._free_players(table_id)
+            if table is None or player_id not in table.player_ids:
                 return Status(None, await self._tables.seat_of(player_id))
-        seat = Seat(table_id, member.seat or 0, endpoint or ticket.endpoint or "")
+            endpoint = table.endpoint
+        seat = Seat(table_id, member.seat or 0, endpoint)
         return Status(self.board.view(ticket), seat, member.hold_ids)
 
     async def keep_apart(self, pair: Apart) -> None:
@@ -290,9 +291,9 @@ class Matchmaker:
         self.board.put(ticket)
         return ticket
 
-    async def _end(self, table_id: str) -> bool:
+    async def _free_players(self, table_id: str) -> TableNow | None:
         return await self._finish(
-            end_table(table_id, self._tables, self._wallet, self._store, self.board)
+            free_players(table_id, self._tables, self._wallet, self._store, self.board)
         )
 
     async def _finish(self, work: Coroutine[Any, Any, T]) -> T:
@@ -490,7 +491,7 @@ class Matchmaker:
                     async for table_id in open_tables:
                         assigned.discard(table_id)
                 for table_id in assigned:
-                    await self._end(table_id)
+                    await self._free_players(table_id)
             except (grpc.aio.AioRpcError, Unanswered) as error:
                 self._log.warning("cannot ask for tables", problem=str(error))
             except Exception:  # the store; the next round tries again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -127,8 +127,10 @@ def _read(
         )
 
 
-def save_ticket(db: Db, ticket: Ticket) -> Ticket:
-    """Stores a ticket that has changed; as it is now, one version newer."""
+def save_ticket(
+    db: Db, ticket: Ticket, change_room: Callable[[Room, Ticket], Room] = after
+) -> Ticket:
+    """Stores a ticket that has changed, and what becomes of its room; one version newer."""
     newer = replace(ticket, version=ticket.version + 1)
     db.rows(
         "UPDATE tickets SET state = ?, match_id = ?, table_id = ?, change = ?, record = ?"
@@ -144,8 +146,27 @@ def save_ticket(db: Db, ticket: Ticket) -> Ticket:
         db.rows("DELETE FROM queued_players WHERE number = ?", newer.number)
     if newer.room_id:
         room = read_room(db, newer.room_id)
-        save_room(db, room, after(room, newer))
+        save_room(db, room, change_room(room, newer))
     return newer
+
+
+def free(db: Db, player_id: str, ticket: Ticket) -> None:
+    """A player may queue again, whatever becomes of the ticket."""
+    db.rows(
+        "DELETE FROM queued_players WHERE player_id = ? AND number = ?", player_id, ticket.number
+    )
+
+
+def has_players(db: Db, ticket: Ticket) -> bool:
+    """Whether it is the live ticket of any of its players."""
+    return any(
+        db.rows(
+            "SELECT 1 FROM queued_players WHERE player_id = ? AND number = ?",
+            player_id,
+            ticket.number,
+        )
+        for player_id in ticket.player_ids
+    )
 
 
 def insert_ticket(db: Db, new: NewTicket) -> Ticket:

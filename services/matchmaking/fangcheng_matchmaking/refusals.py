@@ -36,7 +36,9 @@ def of(error: joining.CannotJoin) -> ServiceError:
         case joining.UnknownPool():
             return NotFound("UNKNOWN_POOL", f"There is no pool {error}.", field="pool_id")
         case joining.PoolClosed():
-            return Unavailable("POOL_CLOSED", f"The pool is closed for now. {error}".strip())
+            return Unavailable(
+                "POOL_CLOSED", f"The pool is closed for now. {error}".strip(), field="pool_id"
+            )
         case joining.NotABot():
             return PermissionDenied(
                 "NOT_A_BOT", "Standby needs the scope bot in the token.", field="standby"

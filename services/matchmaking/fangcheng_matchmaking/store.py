@@ -237,6 +237,12 @@ class Store(Protocol):
     async def at_table(self, table_id: str) -> list[Ticket]:
         """The table's ASSIGNED tickets, the oldest first."""
 
+    async def parted(self, table_id: str, player_ids: Collection[str]) -> list[Ticket]:
+        """Players have left a table that goes on, and may queue again.
+
+        A ticket of which nobody is left there becomes ENDED; returns these.
+        """
+
     async def table_closed(self, table_id: str) -> list[Ticket]:
         """The table's ASSIGNED tickets become ENDED; returns them."""
 
