@@ -72,7 +72,8 @@ smaller messages it is most of all, so send many hands at a time.
 The evaluators share the cores named below with their client, one Python process: there, more of
 them than cores is not quicker, and calls for single hands are bounded by the client. Plan by CPU
 time, which is what a hand costs wherever it is evaluated. Evaluators share nothing, so with a core
-each their rates add up.
+each their rates add up. A replica's start is that of its process, the interpreter's included, with
+tables and machine code kept from an earlier one, until its health says that it serves.
 """,
     "tables": f"""\
 ## Live tables
