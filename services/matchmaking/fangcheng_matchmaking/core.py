@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from math import ceil, inf
+from math import ceil, inf, isfinite
 from typing import Literal
 
 SEATS = 4
@@ -112,6 +112,10 @@ class NewTicket:
     is_bot: bool = False
     queued_ms: int
     """When it was queued, in milliseconds since 1970; its age counts from here."""
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.rating):
+            raise ValueError(f"{self.player_id} is rated {self.rating}: no place in any order")
 
     @property
     def player_id(self) -> str:

@@ -13,9 +13,9 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import grpc.aio
@@ -31,7 +31,16 @@ from .matches import Backoff, Matches, free_players
 from .matching import Queue
 from .metrics import Metrics
 from .partners import Seat, TableNow, Tables, Unanswered, Wallet
-from .store import Apart, Joined, NotWaiting, Pause, Store, StoreUnavailable
+from .store import (
+    UNREADABLE,
+    Apart,
+    Joined,
+    NotWaiting,
+    Pause,
+    Store,
+    StoreUnavailable,
+    UnknownTicket,
+)
 
 T = TypeVar("T")
 
@@ -169,6 +178,7 @@ class Matchmaker:
         live = await self._store.live_tickets()
         self.board.put(*live.tickets)
         self._head = live.head
+        await self._drop(live.tickets)
         await self._lease()
 
     async def run(self) -> None:
@@ -410,12 +420,31 @@ class Matchmaker:
         except BaseException as error:
             self._driven.discard(match.match_id)
             self.board.put_back(tickets)
-            if not isinstance(error, NotWaiting):
+            if isinstance(error, NotWaiting):
+                await self._drop(error.tickets)
+            elif isinstance(error, UnknownTicket):
+                self._forget_ticket(tickets, str(error))
+            else:
                 raise
-            self.board.put(*error.tickets)
             return
         self._driven.discard(match.match_id)
         self._drive(match)
+
+    async def _drop(self, tickets: Iterable[Ticket]) -> None:
+        """Shows tickets as they stand; those that nobody can read are out from now on."""
+        for ticket in tickets:
+            if ticket.problem == UNREADABLE:
+                await self._fail(ticket, UNREADABLE.reason, UNREADABLE.message)
+            else:
+                self.board.put(ticket)
+
+    def _forget_ticket(self, tickets: Iterable[Ticket], ticket_id: str) -> None:
+        """A ticket that the store does not know any more keeps no others waiting."""
+        for ticket in tickets:
+            if ticket.ticket_id == ticket_id:
+                self._log.error("a ticket is gone from the store", ticket=ticket_id)
+                gone = replace(ticket, state=TicketState.FAILED, problem=UNREADABLE)
+                self.board.put(replace(gone, version=ticket.version + 1))
 
     def _drive(self, match: Match) -> None:
         if match.match_id not in self._driven:

@@ -13,6 +13,7 @@ from .losses import Losses, Unit
 from .rooms import Room, UnknownRoom, after
 from .skill import Skill
 from .store import (
+    UNREADABLE,
     Apart,
     FinishedHand,
     LiveTicket,
@@ -22,6 +23,8 @@ from .store import (
     WrongStep,
 )
 
+UNREADABLE_VERSION = 2**53
+"""Newer than whatever is known of it."""
 LIVE_STATES = "('waiting', 'matched', 'assigned')"
 
 
@@ -92,13 +95,37 @@ def read_at_table(db: Db, table_id: str) -> list[Ticket]:
 
 def read_tickets(db: Db, where: str, *values: object) -> list[Ticket]:
     """The tickets that a condition selects."""
-    rows = db.rows(f"SELECT record FROM tickets WHERE {where}", *values)  # noqa: S608 - written here
-    return [decoded(record) for (record,) in rows]
+    rows = db.rows(f"SELECT {_COLUMNS} FROM tickets WHERE {where}", *values)  # noqa: S608 - written here
+    return [_read(*row) for row in rows]
 
 
-def decoded(record: str) -> Ticket:
-    """The ticket of a record."""
-    return msgspec.json.decode(record, type=Ticket)
+_COLUMNS = "number, ticket_id, player_id, request_id, pool_id, queued_ms, record"
+
+
+def _read(
+    number: int,
+    ticket_id: str,
+    player_id: str,
+    request_id: str,
+    pool_id: str,
+    queued_ms: int,
+    record: str,
+) -> Ticket:
+    """The ticket of a row. One that nobody can read keeps no other waiting: it has failed."""
+    try:
+        return msgspec.json.decode(record, type=Ticket)
+    except msgspec.DecodeError:
+        return Ticket(
+            ticket_id=ticket_id,
+            request_id=request_id,
+            members=(Member(player_id=player_id),),
+            pool_id=pool_id,
+            queued_ms=queued_ms,
+            number=number,
+            version=UNREADABLE_VERSION,
+            state=TicketState.FAILED,
+            problem=UNREADABLE,
+        )
 
 
 def save_ticket(

@@ -105,7 +105,8 @@ class SqlStore(SqlShared):
 
         def call(db: Db) -> Ticket:
             ticket = records.read_ticket(db, ticket_id)
-            if ticket.state is TicketState.WAITING:
+            unreadable = ticket.version == records.UNREADABLE_VERSION
+            if ticket.state is TicketState.WAITING or unreadable:
                 return records.save_ticket(
                     db, replace(ticket, state=TicketState.FAILED, problem=problem)
                 )

@@ -51,6 +51,11 @@ class RequestReused(StoreError):
         self.ticket = ticket
 
 
+UNREADABLE = Problem("TICKET_UNREADABLE", "What the ticket said is lost; queue again.")
+"""Of a ticket that the storage has, but not as one that anybody could read. It counts as FAILED
+wherever it is read, and `Store.fail` makes it so."""
+
+
 class UnknownTicket(StoreError):
     """No ticket of that id."""
 
@@ -193,7 +198,10 @@ class Store(Protocol):
         """
 
     async def fail(self, ticket_id: str, problem: Problem) -> Ticket:
-        """WAITING becomes FAILED; any other ticket is left as it is. Raises UnknownTicket."""
+        """WAITING becomes FAILED, as does an unreadable ticket; any other is left as it is.
+
+        Raises UnknownTicket.
+        """
 
     async def form(self, match: Match) -> list[Ticket]:
         """Stores a match, FORMED; its tickets go from WAITING to MATCHED, all or none.
