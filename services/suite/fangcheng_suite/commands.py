@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import commands_journal, commands_records
+from . import commands_integrity, commands_journal, commands_records
 from .cli import EXIT_INTERRUPTED
 from .errors import SuiteError
 from .state import StateFolder, default_folder
@@ -40,6 +40,7 @@ ledger = typer.Typer(no_args_is_help=True, help="The wallet's books.")
 app.add_typer(commands_records.records)
 app.add_typer(ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
+app.add_typer(commands_integrity.integrity, name="integrity")
 wallet = typer.Typer(no_args_is_help=True, help="The wallet as a service: ours or a studio's own.")
 app.add_typer(wallet, name="wallet")
 
