@@ -68,6 +68,7 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 	$(BIN)/python benchmarks/rules.py
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/matchmaking.py
 	$(BIN)/python benchmarks/wallet.py
 	$(BIN)/python benchmarks/report.py
 

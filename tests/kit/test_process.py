@@ -107,16 +107,16 @@ def channel_to(address: str, **options: Any) -> grpc.aio.Channel:
     [
         (
             {"ECHO_DRAIN_SECONDS": "soon"},
-            "FANGCHENG_ECHO_DRAIN_SECONDS=soon: Input should be a valid number",
+            "FANGCHENG_ECHO_DRAIN_SECONDS=soon: must be a number",
         ),
-        ({"GRACE_SECONDS": "-1"}, "FANGCHENG_GRACE_SECONDS=-1: Input should be greater than or"),
-        ({"ECHO_BREAKS": "perhaps"}, "FANGCHENG_ECHO_BREAKS=perhaps: Input should be a valid bool"),
+        ({"GRACE_SECONDS": "-1"}, "FANGCHENG_GRACE_SECONDS=-1: must be at least 0"),
+        ({"ECHO_BREAKS": "perhaps"}, "FANGCHENG_ECHO_BREAKS=perhaps: must be true or false"),
         ({"ECHO_LISTEN": "0.0.0.0:7100"}, "FANGCHENG_ECHO_LISTEN=0.0.0.0:7100: without TLS"),
         ({"ECHO_LISTEN": "example.org:7100"}, "this host only: use 127.0.0.1"),
         ({"ECHO_LISTEN": "7100"}, "FANGCHENG_ECHO_LISTEN=7100: expected HOST:PORT"),
         ({"DEV_KEY": ""}, "FANGCHENG_DEV_KEY: it must be set"),
         ({"DEV_KEY": "short"}, "FANGCHENG_DEV_KEY: it has 5 characters, at least 32 are needed"),
-        ({"LOG_LEVEL": "loud"}, "FANGCHENG_LOG_LEVEL=loud: Input should be 'debug', 'info',"),
+        ({"LOG_LEVEL": "loud"}, "FANGCHENG_LOG_LEVEL=loud: must be 'debug', 'info',"),
     ],
 )
 async def test_a_bad_setting_ends_the_start_with_its_name_and_code_2(
