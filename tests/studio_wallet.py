@@ -265,6 +265,7 @@ class StudioWallet(settlement_pb2_grpc.SettlementServiceServicer):
         settled = answer.settlement
         settled.key, settled.hold_only = request.key, request.hold_only
         settled.parties.extend(request.parties)
+        settled.caps.extend(request.caps)
         settled.labels.update(request.labels)
         settled.time.GetCurrentTime()
         for fee in request.fees:
@@ -345,7 +346,9 @@ class StudioWallet(settlement_pb2_grpc.SettlementServiceServicer):
                         and one.from_party == party]  # fmt: skip
                 comes = sum(paid[n] for n, one in due.items() if one.HasField("to_party")
                             and one.to_party == party)  # fmt: skip
-                has = comes + self._means(request, party, currency, book)
+                caps = [one.most for one in request.caps
+                        if (one.currency, one.book) == (currency, book)]  # fmt: skip
+                has = comes + min([self._means(request, party, currency, book), *caps])
                 owed = sum(due[n].amount for n in mine)
                 if has < owed:
                     paid.update(self._divided(has, [(n, due[n]) for n in mine]))

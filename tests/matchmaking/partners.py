@@ -13,6 +13,8 @@ from typing import Any
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.table.v1 import (
     events_pb2,
+    operators_pb2,
+    operators_pb2_grpc,
     records_pb2,
     records_pb2_grpc,
     state_pb2,
@@ -22,14 +24,18 @@ from fangcheng.table.v1 import (
 from fangcheng.wallet.v1 import settlement_pb2_grpc, wallet_pb2, wallet_pb2_grpc
 from fangcheng_evaluation.convert import rule_set_to_wire
 from fangcheng_kit import Servicer, principal
-from fangcheng_kit.errors import AlreadyExists, NotFound, Unavailable
+from fangcheng_kit.errors import AlreadyExists, FailedPrecondition, NotFound, Unavailable
 from fangcheng_rules.rulesets import RULE_SETS
 from tests.matchmaking.faults import Faulty
 from tests.matchmaking.wallet import FakeWallet
 
 
-class FakeTables(Faulty, table_pb2_grpc.TableServiceServicer):
-    """Tables that are created once for each request id, and closed by the test."""
+class FakeTables(
+    Faulty,
+    table_pb2_grpc.TableServiceServicer,
+    operators_pb2_grpc.TableOperationsServiceServicer,
+):
+    """Tables that are created once for each request id, left, filled up again, and closed."""
 
     def __init__(self, wallet: FakeWallet) -> None:
         super().__init__()
@@ -39,7 +45,16 @@ class FakeTables(Faulty, table_pb2_grpc.TableServiceServicer):
         self.tables: dict[str, state_pb2.Table] = {}
         self.left: list[tuple[str, str]] = []
         """Tables, and players who leave them after the hand."""
+        self.sat: dict[str, set[str]] = {}
+        """Who sits at a table or has sat there."""
+        self.held: dict[str, dict[str, list[str]]] = {}
+        """Holds that each player of a table has brought."""
+        self.seated: list[operators_pb2.SeatPlayerRequest] = []
+        """Seats that were given to others, in their order."""
+        self.cuts = 0
+        """Streams of summaries that are to be cut."""
         self._created: dict[str, tuple[bytes, str]] = {}
+        self._orders: dict[str, bytes] = {}
 
     @property
     def open_tables(self) -> list[state_pb2.Table]:
@@ -66,14 +81,52 @@ class FakeTables(Faulty, table_pb2_grpc.TableServiceServicer):
         )
         self.tables[table_id] = table
         self.requests[table_id] = request
+        self.sat[table_id] = {seat.player_id for seat in request.seats}
+        self.held[table_id] = {seat.player_id: list(seat.hold_ids) for seat in request.seats}
         self._created[request.request_id] = (body, table_id)
         return table_pb2.CreateTableResponse(table=table)
 
     def close(self, table_id: str) -> None:
         """As a table does at its end: it releases its holds."""
         self.tables[table_id].phase = state_pb2.TABLE_PHASE_CLOSED
-        for seat in self.requests[table_id].seats:
-            self._wallet.release(seat.hold_ids)
+        for hold_ids in self.held[table_id].values():
+            self._wallet.release(hold_ids)
+
+    def vacate(self, table_id: str, player_id: str) -> int:
+        """A player leaves between two hands: his holds are given back, and his seat waits."""
+        (seat,) = [one for one in self.tables[table_id].seats if one.player_id == player_id]
+        seat.player_id = ""
+        self._wallet.release(self.held[table_id].pop(player_id))
+        return seat.seat
+
+    def fill(self, table_id: str, seat: int, player_id: str) -> None:
+        """Somebody else gives a seat that waits to a player."""
+        self.tables[table_id].seats[seat].player_id = player_id
+        self.sat[table_id].add(player_id)
+        self.held[table_id][player_id] = []
+
+    def seat(self, request: operators_pb2.SeatPlayerRequest) -> operators_pb2.SeatPlayerResponse:
+        """As `SeatPlayer`."""
+        body = request.SerializeToString(deterministic=True)
+        if request.request_id in self._orders:
+            if self._orders[request.request_id] != body:
+                raise AlreadyExists("REQUEST_ID_REUSED", "another body")
+            table = self.tables[request.table_id]
+            return operators_pb2.SeatPlayerResponse(table=table, replayed=True)
+        if request.table_id not in self.tables:
+            raise NotFound("UNKNOWN_TABLE", "no such table", "table_id")
+        table = self.tables[request.table_id]
+        if table.phase == state_pb2.TABLE_PHASE_CLOSED:
+            raise FailedPrecondition("TABLE_CLOSED", "it has closed")
+        if table.seats[request.seat].player_id:
+            raise FailedPrecondition("SEAT_TAKEN", "nobody has left it", "seat")
+        if request.player.player_id in self.sat[request.table_id]:
+            raise FailedPrecondition("SAT_BEFORE", "no way back", "player.player_id")
+        self.fill(request.table_id, request.seat, request.player.player_id)
+        self.held[request.table_id][request.player.player_id] = list(request.player.hold_ids)
+        self._orders[request.request_id] = body
+        self.seated.append(request)
+        return operators_pb2.SeatPlayerResponse(table=table)
 
     def forget(self, table_id: str) -> None:
         """As a table service that lost its database."""
@@ -83,6 +136,44 @@ class FakeTables(Faulty, table_pb2_grpc.TableServiceServicer):
         self, request: table_pb2.CreateTableRequest, context: Any
     ) -> table_pb2.CreateTableResponse:
         return await self.handle("CreateTable", lambda: self.create(request))
+
+    async def SeatPlayer(
+        self, request: operators_pb2.SeatPlayerRequest, context: Any
+    ) -> operators_pb2.SeatPlayerResponse:
+        return await self.handle("SeatPlayer", lambda: self.seat(request))
+
+    async def WatchTables(
+        self, request: table_pb2.WatchTablesRequest, context: Any
+    ) -> AsyncIterator[table_pb2.WatchTablesResponse]:
+        """Of each table with a seat that waits when it has changed, and when none does any more."""
+        assert request.vacant
+        self.calls["WatchTables"] += 1
+        told: dict[str, list[str]] = {}
+        while not self.cuts:
+            now = {
+                table.table_id: [seat.player_id for seat in table.seats]
+                for table in self.open_tables
+                if not all(seat.player_id for seat in table.seats)
+            }
+            changes = table_pb2.TableChanges(
+                tables=[
+                    table_pb2.TableSummary(
+                        table_id=table_id,
+                        seats=[table_pb2.SeatSummary(player_id=one) for one in players],
+                    )
+                    for table_id, players in now.items()
+                    if told.get(table_id) != players
+                ],
+                gone=told.keys() - now.keys(),
+            )
+            if changes.tables or changes.gone:
+                yield table_pb2.WatchTablesResponse(changes=changes)
+            else:
+                yield table_pb2.WatchTablesResponse(heartbeat=events_pb2.Heartbeat())
+            told = now
+            await asyncio.sleep(0.01)
+        self.cuts -= 1
+        raise Unavailable("CUT", "the stream was cut")
 
     async def LeaveTable(
         self, request: table_pb2.LeaveTableRequest, context: Any
@@ -107,9 +198,8 @@ class FakeTables(Faulty, table_pb2_grpc.TableServiceServicer):
         def do() -> table_pb2.ListTablesResponse:
             found = [
                 table
-                for table in self.open_tables
-                if not request.player_id
-                or any(seat.player_id == request.player_id for seat in table.seats)
+                for table in reversed(self.open_tables)
+                if not request.player_id or request.player_id in self.sat[table.table_id]
             ]
             start = int(request.page_token or 0)
             page = found[start : start + 2]  # small pages, so that they are turned
@@ -138,6 +228,7 @@ class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
         dissolved: bool = False,
         ended: float | None = None,
         labels: Mapping[str, str] | None = None,
+        payments: Sequence[events_pb2.SettledPayment] = (),
     ) -> None:
         entry = records_pb2.FinishedHandEntry(
             table_id=table.table_id,
@@ -149,11 +240,12 @@ class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
         )
         entry.ended.FromMilliseconds(int(1_000 * (time.time() if ended is None else ended)))
         ended = events_pb2.TableEvent(hand_ended=events_pb2.HandEnded(net=nets))
+        settled = events_pb2.TableEvent(hand_settled=events_pb2.HandSettled(payments=payments))
         self.hands.append(
             records_pb2.FinishedHand(
                 cursor=str(len(self.hands) + 1),
                 entry=entry,
-                record=records_pb2.HandRecord(events=[events_pb2.TableEvent(), ended]),
+                record=records_pb2.HandRecord(events=[events_pb2.TableEvent(), ended, settled]),
             )
         )
 
@@ -192,6 +284,7 @@ async def _never(self: object, request: Any, context: Any) -> Any:
 # A server has to have every call of its contract, also those that are added to it.
 for _fake, _contract in (
     (FakeTables, table_pb2),
+    (FakeTables, operators_pb2),
     (FakeRecords, records_pb2),
     (FakeEvaluators, evaluation_pb2),
     (FakeWallet, wallet_pb2),
@@ -224,6 +317,11 @@ def servicers(
                 table_pb2_grpc.add_TableServiceServicer_to_server,
                 tables,
                 "fangcheng.table.v1.TableService",
+            ),
+            Servicer(
+                operators_pb2_grpc.add_TableOperationsServiceServicer_to_server,
+                tables,
+                "fangcheng.table.v1.TableOperationsService",
             ),
             Servicer(
                 records_pb2_grpc.add_TableRecordServiceServicer_to_server,

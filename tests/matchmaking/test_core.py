@@ -97,7 +97,9 @@ def test_a_returned_ticket_has_its_old_place() -> None:
 def test_a_lonely_player_gets_bots_after_the_time_and_not_before() -> None:
     spare = [ticket(number, standby=True) for number in range(10, 15)]
     queue = queue_of(ticket(1, queued_ms=1_000), *spare, fill_after_ms=500)
-    assert queue.next_ms(0) == 1_500
+    assert queue.next_ms(1_000) == 1_000, "he has not chosen yet"
+    assert groups(queue, 1_000) == []
+    assert queue.next_ms(1_000) == 1_500
     assert groups(queue, 1_499) == []
     assert ids(groups(queue, 1_500)) == [["t1", "t10", "t11", "t12"]]
 
@@ -110,8 +112,8 @@ def test_too_few_bots_fill_nothing() -> None:
 
 def test_a_pool_that_does_not_fill_never_seats_standby_tickets() -> None:
     queue = queue_of(ticket(1), *(ticket(number, standby=True) for number in range(10, 20)))
-    assert queue.next_ms(0) is None
     assert groups(queue, 10**9) == []
+    assert queue.next_ms(10**9) is None
 
 
 def test_a_table_of_standby_tickets_alone_is_never_made() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fangcheng_matchmaking.core import (
@@ -19,7 +19,7 @@ from fangcheng_matchmaking.core import (
     Terms,
     Ticket,
 )
-from fangcheng_matchmaking.matching import MOST_TRIES, STEP_MS, Queue
+from fangcheng_matchmaking.matching import MOST_TRIES, Queue
 
 SPREAD = Spread(points=100, widen_per_second=50, widest=1_000)
 WIDEST_AFTER_MS = 18_000
@@ -66,7 +66,7 @@ def names(*numbers: int) -> set[str]:
 def test_who_is_too_far_off_waits_until_the_spread_reaches_him() -> None:
     queue = queue_of(*(ticket(number, 300 * (number == 3)) for number in range(4)))
     assert taken(queue, 3_999) == []
-    assert queue.next_ms(3_999) == 3_999 + STEP_MS
+    assert queue.next_ms(3_999) == 4_000
     assert taken(queue, 4_000) == [names(0, 1, 2, 3)]
 
 
@@ -140,7 +140,7 @@ def test_who_met_at_the_last_table_meet_again_only_after_a_while() -> None:
     met = [ticket(0), ticket(1, met=frozenset({"p0"})), ticket(2), ticket(3)]
     queue = queue_of(*met)
     assert taken(queue, 4_999) == []
-    assert queue.next_ms(4_999) == 4_999 + STEP_MS
+    assert queue.next_ms(4_999) == 5_000
     assert taken(queue, 5_000) == [names(0, 1, 2, 3)]
 
 
@@ -197,7 +197,12 @@ def together(group: Iterable[Ticket], now_ms: int) -> bool:
     ):
         return False
     return not any(
-        set(one.apart) & set(other.player_ids) or set(other.apart) & set(one.player_ids)
+        set(one.apart) & set(other.player_ids)
+        or set(other.apart) & set(one.player_ids)
+        or (
+            now_ms - min(one.queued_ms, other.queued_ms) < POOL.rematch_after_ms
+            and (set(one.met) & set(other.player_ids) or set(other.met) & set(one.player_ids))
+        )
         for one, other in combinations(group, 2)
     )
 
@@ -210,30 +215,61 @@ def possible(waiting: list[Ticket], now_ms: int) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class Comes:
+    at: int
+    size: int = 1
+    rating: int = 0
+    avoids: frozenset[int] = frozenset()
+    met: frozenset[int] = frozenset()
+
+
+some_others = st.frozensets(st.integers(0, 9), max_size=2)
 arrivals = st.lists(
-    st.tuples(
-        st.integers(0, 30_000),  # when
-        st.sampled_from([1, 1, 1, 2, 2, 3, 4]),  # how many
-        st.sampled_from([0, 10, 120, 400, 1_400, 5_000]),  # how good
-        st.sets(st.integers(0, 9), max_size=2),  # whom they avoid
+    st.builds(
+        Comes,
+        at=st.integers(0, 30_000),
+        size=st.sampled_from([1, 1, 1, 2, 2, 3, 4]),
+        rating=st.sampled_from([0, 10, 120, 400, 1_000, 1_400, 5_000]),
+        avoids=some_others,
+        met=some_others,
     ),
     max_size=10,
 )
+LONE_EXPERT = [Comes(0, rating=1_000), *(Comes(1_000 * at) for at in range(1, 9))]
+TWO_AND_TWO = [Comes(0, 2, 0), Comes(0, 1, 0), Comes(500, 2, 400), Comes(900, 1, 1_400)]
+THREE_AND_ONE = [Comes(0, 3, 0), Comes(1, 2, 0), Comes(2, 3, 10), Comes(3, 1, 400)]
+MET_BEFORE = [Comes(0, met=frozenset({1})), *(Comes(at) for at in (1, 2, 3))]
 
 
 @settings(deadline=None, max_examples=60)
+@example(LONE_EXPERT)
+@example(TWO_AND_TWO)
+@example(THREE_AND_ONE)
+@example(MET_BEFORE)
 @given(arrivals)
 def test_no_ticket_that_could_be_seated_waits_and_whoever_is_seated_may_sit_together(
-    pattern: list[tuple[int, int, int, set[int]]],
+    pattern: list[Comes],
 ) -> None:
-    pattern.sort(key=lambda one: one[0])
+    """Tickets choose when one comes and when the queue says so. Just before, nothing is possible;
+    so whoever has waited until his spread is widest has no three others whom he could meet.
+    """
+    pattern = sorted(pattern, key=lambda one: one.at)
     coming = [
-        ticket(number, rating, size, at, apart=frozenset(f"p{other}" for other in avoided))
-        for number, (at, size, rating, avoided) in enumerate(pattern)
+        ticket(
+            number,
+            one.rating,
+            one.size,
+            one.at,
+            apart=frozenset(f"p{other}" for other in one.avoids),
+            met=frozenset(f"p{other}" for other in one.met),
+        )
+        for number, one in enumerate(pattern)
     ]
     queue = Queue(POOL)
     waiting: list[Ticket] = []
-    for now_ms in range(0, 30_000 + WIDEST_AFTER_MS + 2_000, 2_000):
+    now_ms = 0
+    while True:
         while coming and coming[0].queued_ms <= now_ms:
             queue.put(coming[0])
             waiting.append(coming.pop(0))
@@ -242,4 +278,11 @@ def test_no_ticket_that_could_be_seated_waits_and_whoever_is_seated_may_sit_toge
             for one in group:
                 waiting.remove(one)
         assert not possible(waiting, now_ms)
+        due = [at for at in (queue.next_ms(now_ms), *(one.queued_ms for one in coming[:1])) if at]
+        if not due:
+            break
+        assert min(due) > now_ms, "it is idle in between"
+        now_ms = min(due)
+        assert not possible(waiting, now_ms - 1), "somebody was woken too late"
+    assert not possible(waiting, now_ms + max(WIDEST_AFTER_MS, POOL.rematch_after_ms))
     assert [queue.position(one.ticket_id) for one in waiting] == list(range(1, len(waiting) + 1))

@@ -383,7 +383,14 @@ async def test_what_is_unknown_of_a_room_is_named(world: World) -> None:
     assert await reason(b.sit(0)) == "SEAT_TAKEN"
     await (await world.guest("c")).enter(a.room.code)
     await (await world.guest("d")).enter(a.room.code)
-    assert await reason(stranger.enter(a.room.code)) == "ROOM_FULL"
+    for call, refusal in (
+        (stranger.enter(a.room.code), ("ROOM_FULL", "code")),
+        (a.start(), ("NOT_READY", "room_id")),
+        (b.start(), ("NOT_THE_OWNER", "room_id")),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await call
+        assert (explain(error.value).reason, explain(error.value).field) == refusal
 
 
 async def test_codes_cannot_be_tried_one_after_the_other(world: World) -> None:
@@ -391,6 +398,24 @@ async def test_codes_cannot_be_tried_one_after_the_other(world: World) -> None:
     for number in range(10):
         assert await reason(guest.enter(f"{number:06}")) == "UNKNOWN_ROOM"
     assert await reason(guest.enter("000010")) == "TOO_MANY_CODES"
+
+
+async def test_who_leaves_a_table_that_goes_on_leaves_its_room(world: World) -> None:
+    guests = await gathered(world, "free", "a", "b", "c", "d")
+    for guest in guests:
+        await guest.ready()
+    await guests[0].start()
+    room = await guests[1].watch_to(wire.ROOM_STATE_PLAYING)
+    world.tables.vacate(room.table_id, "a")
+    assert (await guests[0].status()).room_id == ""
+    room = await guests[1].now()
+    assert (room.state, [one.player_id for one in room.guests]) == (
+        wire.ROOM_STATE_PLAYING,
+        ["b", "c", "d"],
+    )
+    await guests[0].open("free", "again")
+    world.tables.close(room.table_id)
+    assert (await guests[1].watch_to(wire.ROOM_STATE_CLOSED)).room_id == room.room_id
 
 
 async def test_a_room_that_nobody_starts_expires(stopped_world: World) -> None:

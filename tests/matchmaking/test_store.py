@@ -1,11 +1,11 @@
-"""What `Store` promises. A new store is added to `STORES` and must pass all of it."""
+"""What `Store` promises, each store (`conftest`); backfill in `test_store_backfill`."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +43,7 @@ from fangcheng_matchmaking.store import (
     UnknownTicket,
     WrongStep,
 )
+from tests.matchmaking.conftest import Open
 from tests.matchmaking.world import eventually
 from tests.postgres import database_of, execute
 
@@ -55,31 +56,6 @@ TERMS = Terms(
 POOR = Problem(reason="INSUFFICIENT_BALANCE", message="too little")
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
-Open = Callable[[], Awaitable[Store]]
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
-    """Opens the store anew each time it is called, as a process that was restarted would."""
-    opened: list[Store] = []
-
-    async def open_store() -> Store:
-        while opened:
-            await opened.pop().close()
-        if request.param == "sqlite":
-            opened.append(await open_sqlite(tmp_path / "matchmaking.db"))
-        else:
-            opened.append(await open_postgres(await database_of(tmp_path, QUEUES)))
-        return opened[-1]
-
-    yield open_store
-    while opened:
-        await opened.pop().close()
-
-
-@pytest.fixture
-async def store(reopen: Open) -> Store:
-    return await reopen()
 
 
 def new(number: int, request_id: str = "r", **more: object) -> NewTicket:

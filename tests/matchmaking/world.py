@@ -5,6 +5,7 @@
 `clients`            `Player` and `Guest`: what players call, over real gRPC
 `partners`, `wallet` what matchmaking calls: tables, finished hands, evaluators, wallet
 `faults`             what a test can have befall a call to a partner
+`fake_time`          a loop whose time nobody waits for, and partners without a network, for races
 `admission_server`   a studio's AdmissionService, which is an example for studios too
 ==================== =================================================================
 """
@@ -198,7 +199,10 @@ class World:
     def check(self) -> None:
         """What must hold whenever nothing is under way: nobody twice, nothing left over."""
         seated = Counter(
-            seat.player_id for table in self.tables.open_tables for seat in table.seats
+            seat.player_id
+            for table in self.tables.open_tables
+            for seat in table.seats
+            if seat.player_id
         )
         assert all(times == 1 for times in seated.values()), f"seated twice: {seated}"
         for table in self.tables.tables.values():
@@ -206,8 +210,8 @@ class World:
         at_tables = {
             hold_id
             for table in self.tables.open_tables
-            for seat in self.tables.requests[table.table_id].seats
-            for hold_id in seat.hold_ids
+            for hold_ids in self.tables.held[table.table_id].values()
+            for hold_id in hold_ids
         }
         assert set(self.wallet.open_holds) == at_tables
 

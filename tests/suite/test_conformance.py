@@ -173,13 +173,14 @@ class Hasty(StudioWallet):
 
 
 class Deaf(StudioWallet):
-    """Knows neither `hold_only` nor fees."""
+    """Knows neither `hold_only`, nor fees, nor caps."""
 
     def _settle(self, request: wire.SettleRequest) -> wire.SettleResponse:
         plain = wire.SettleRequest()
         plain.CopyFrom(request)
         plain.hold_only = False
         plain.ClearField("fees")
+        plain.ClearField("caps")
         return super()._settle(plain)
 
 
@@ -244,7 +245,7 @@ BROKEN: list[tuple[type[StudioWallet], list[str]]] = [
     (Backwards, ["holds-first"]),
     (FirstServed, ["shortfall", "house-last"]),
     (Hasty, ["pays-on"]),
-    (Deaf, ["hold-only", "fees-first"]),
+    (Deaf, ["hold-only", "fees-first", "capped-losses"]),
     (Lenient, ["refused-whole"]),
     (Rigid, ["batch"]),
     (Unjust, ["reversed-short"]),

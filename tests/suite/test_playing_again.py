@@ -249,6 +249,10 @@ def _another_stake(record: Record) -> None:
     record.stakes[0].per_unit += 1
 
 
+def _more_than_the_cap(record: Record) -> None:
+    record.stakes[0].loss_cap = 1
+
+
 @pytest.mark.parametrize(
     "tamper",
     [
@@ -259,6 +263,7 @@ def _another_stake(record: Record) -> None:
         _payment_twice,
         _another_key,
         _another_stake,
+        _more_than_the_cap,
     ],
 )
 def test_payments_that_do_not_fit_the_score_are_not_believed(
@@ -274,6 +279,7 @@ def test_payments_that_do_not_fit_the_score_are_not_believed(
 def test_who_could_not_pay_in_full_has_paid_less() -> None:
     record = won()
     settled(record).payments[0].paid = 0
+    record.stakes[0].loss_cap = 1_000_000
     assert verify_payments(record)
 
 

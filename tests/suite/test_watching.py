@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client.view import SeatView, TableView
 from fangcheng_suite.render import Ink
-from fangcheng_suite.watching import drawn_table, told
+from fangcheng_suite.watching import Listed, drawn_table, followed, listed, told
+from tests.table.world import play_all, request, until, world
 
 
 @pytest.mark.parametrize(
@@ -103,11 +107,49 @@ def test_a_picture_says_what_all_are_asked() -> None:
     view.vote = state_pb2.TableVote(decision_id="vote-1", seat=3, agreed=[0, 3])
     assert "To dissolve the table: Mei, Ju agree so far." in drawn(view)
     seats[1].player_id = seats[1].name = ""
-    assert "waits for another player" in drawn(view)
+    assert "0  waits for another player" in drawn(view)
 
 
 def drawn(view: TableView) -> str:
-    console = Console(width=120)
+    return printed(drawn_table(view, Ink(chinese=False)))
+
+
+def printed(what: RenderableType) -> str:
+    console = Console(width=200)
     with console.capture() as captured:
-        console.print(drawn_table(view, Ink(chinese=False)))
+        console.print(what)
     return captured.get()
+
+
+@pytest.mark.parametrize("closed", [False, True])
+async def test_the_list_of_tables_stays_up_to_date(tmp_path: Path, closed: bool) -> None:
+    newest: Sequence[Listed] = []
+    seen: list[str] = []
+
+    async def follow(stub: Any) -> None:
+        nonlocal newest
+        async for newest in followed(stub, closed=closed):
+            seen.append(" ".join(table.table_id for table in newest))
+
+    async with world(tmp_path, summary_seconds=0.02) as service:
+        operator = service.stub("operator")
+        old = (await operator.CreateTable(request("r1"))).table.table_id
+        await play_all(service, old)
+        following = asyncio.create_task(follow(operator))
+        await until(lambda: len(seen) > 0)
+        before = [old] if closed else []
+        assert seen == [" ".join(before)]
+        new = (await operator.CreateTable(request("r2"))).table.table_id
+        await until(lambda: seen[-1] == " ".join([new, *before]))
+        lines = printed(listed(newest, Ink(chinese=False))).splitlines()
+        assert [line.split()[0] for line in lines] == ["table", new, *before]
+        assert "ann 0 (away)" in lines[1]
+        await play_all(service, new)
+        ids = [new, old] if closed else []
+        await until(
+            lambda: (
+                [table.table_id for table in newest] == ids
+                and all(table.phase == state_pb2.TABLE_PHASE_CLOSED for table in newest)
+            )
+        )
+        following.cancel()

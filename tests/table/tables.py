@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from fangcheng.table.v1 import events_pb2
@@ -16,6 +16,7 @@ from fangcheng_table.clocks import Patience
 from fangcheng_table.convert_settlement import FEE
 from fangcheng_table.core import Table
 from fangcheng_table.dealing import chain_of
+from fangcheng_table.errors import StaleDecision
 from fangcheng_table.events import (
     Event,
     HandSettled,
@@ -234,6 +235,47 @@ class Drive:
     @property
     def events(self) -> list[Event]:
         return [record.event for record in self.records]
+
+
+@dataclass(frozen=True)
+class Race:
+    """An act around the end of a prompt's time."""
+
+    seat: int
+    prompt: Prompt
+    own_ms: int
+    """Time that the prompt had, and of the reserve after that, when the wait for the act began."""
+    reserve_ms: int
+    waited_ms: int
+    was_taken: bool
+    told: list[Event]
+    """What happened by it."""
+
+
+def races(drive: Drive, rng: random.Random, end: Callable[[int, int], int]) -> Iterator[Race]:
+    """Answers each prompt up to 50 ms before or after `end(own_ms, reserve_ms)`."""
+    while not drive.table.state.closed:
+        hand = drive.table.state.in_play
+        asked = list(hand.prompts().items()) if hand is not None else []
+        if not asked:
+            drive.pass_time(1)
+            continue
+        seat, prompt = asked[0]
+        decision = prompt_id(drive.table.state.hand_number, prompt.decision)
+        own_ms, reserve_ms = drive.table.ms_left(seat, decision, drive.now_ms)
+        waited_ms = max(0, end(own_ms, reserve_ms) + rng.randrange(-50, 51))
+        drive.pass_time(waited_ms)
+        try:
+            drive.table.act(seat, decision, prompt.actions[-1])
+            was_taken = True
+        except StaleDecision:
+            was_taken = False
+        yield Race(seat, prompt, own_ms, reserve_ms, waited_ms, was_taken, drive.settle())
+        # Take the seat back, so that turns go on being asked.
+        state = drive.table.state.seats[seat]
+        if state.trustee:
+            drive.table.act(seat, f"back-{state.trustee_times}", None)
+            drive.settle()
 
 
 def paid(settlement: Settlement) -> tuple[Payment, ...]:

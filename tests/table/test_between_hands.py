@@ -13,7 +13,12 @@ from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import Draw, Win
 from fangcheng_table import votes
 from fangcheng_table.convert import table_to_wire
-from fangcheng_table.convert_settlement import short_seats
+from fangcheng_table.convert_settlement import (
+    losses,
+    payments_from_wire,
+    settle_request,
+    short_seats,
+)
 from fangcheng_table.errors import NotOffered, StaleDecision
 from fangcheng_table.events import (
     HandOpened,
@@ -25,6 +30,7 @@ from fangcheng_table.events import (
     TableClosed,
     Timing,
 )
+from fangcheng_table.settlement import Posting
 from fangcheng_table.state import TableState
 from fangcheng_table.views import SPECTATORS, Projector
 
@@ -200,6 +206,8 @@ def settled(settlement, *, short_by: int = 0, available: int = 0, held: int = 0)
         )
         if posting.source is not None:
             transfer.from_party = place[posting.source]
+        if posting.target is not None:
+            transfer.to_party = place[posting.target]
         answer.transfers.append(
             wallet.SettledTransfer(transfer=transfer, paid=posting.amount - short_by)
         )
@@ -243,6 +251,24 @@ def test_a_seat_that_paid_less_than_it_owed_is_short():
     assert payers
     assert set(short_seats(settled(settlement, short_by=1), settlement)) == payers
     assert short_seats(settled(settlement), settlement) == ()
+
+
+def test_a_seat_that_has_lost_the_cap_is_not_short_for_what_it_owed_beyond():
+    stake = replace(SILVER, loss_cap=15)
+    drive = Drive.of(created(hands=2, stakes=[stake]))
+    drive.pays = False
+    drive.attend(0, 1, 2, 3)
+    drive.play(at_random(4), until=lambda d: bool((s := d.table.settlement()) and s.postings))
+    due = drive.table.settlement()
+    pay = Posting("silver", "", 1, 0, 20, "win")
+    three = replace(due, postings=(pay, replace(pay, source=2), replace(pay, source=3, target=1)))
+    assert settle_request(three, {}).caps == [wallet.LossCap(currency="silver", most=15)]
+    answer = settled(three)
+    # Seats 1 and 3 have lost the cap of 15, one of them after it was paid 15; seat 2 had only 14.
+    for transfer, coins in zip(answer.transfers, (30, 14, 15), strict=True):
+        transfer.transfer.amount, transfer.paid = 40, coins
+    assert short_seats(answer, three) == (2,)
+    assert losses(payments_from_wire(answer, three))[1, "silver", ""] == 15
 
 
 def test_chips_are_counted_at_a_table_without_a_wallet_until_a_seat_has_none_left():

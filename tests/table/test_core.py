@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import random
+from itertools import islice, pairwise
 
 import pytest
 
@@ -40,6 +40,7 @@ from .tables import (
     of,
     passing,
     playing,
+    races,
 )
 
 # The beginning.
@@ -183,34 +184,12 @@ def test_an_act_at_the_deadline_is_taken_or_late_and_never_both():
     rng = random.Random(1)
     drive = playing(Timing(claim_window_ms=0, between_hands_ms=0), hands=1_000)
     taken = late = 0
-    while taken + late < 10_000 and not drive.table.state.closed:
-        hand = drive.table.state.in_play
-        asked = list(hand.prompts().items()) if hand is not None else []
-        if not asked:
-            drive.pass_time(1)
-            continue
-        seat, prompt = asked[0]
-        decision = prompt_id(drive.table.state.hand_number, prompt.decision)
-        left = drive.table.ms_left(seat, decision, drive.now_ms)[0]
-        offset = rng.randrange(-50, 51)
-        drive.pass_time(max(0, left + offset))
-        try:
-            drive.table.act(seat, decision, prompt.actions[-1])
-            was_taken = True
-        except StaleDecision:
-            was_taken = False
-        told = drive.settle()
-        assert was_taken == (offset < 0)
-        answered = [
-            e for e in of(play.Answered, told) if (e.seat, e.decision) == (seat, prompt.decision)
-        ]
-        assert len(answered) == was_taken
-        taken, late = taken + was_taken, late + (not was_taken)
-        # Take the seat back, so that turns go on being asked.
-        state = drive.table.state.seats[seat]
-        if state.trustee:
-            drive.table.act(seat, f"back-{state.trustee_times}", None)
-            drive.settle()
+    for race in islice(races(drive, rng, lambda own_ms, _: own_ms), 10_000):
+        assert race.was_taken == (race.waited_ms < race.own_ms)
+        place = (race.seat, race.prompt.decision)
+        answered = [e for e in of(play.Answered, race.told) if (e.seat, e.decision) == place]
+        assert len(answered) == race.was_taken
+        taken, late = taken + race.was_taken, late + (not race.was_taken)
     assert taken > 4_000
     assert late > 4_000
 
@@ -437,7 +416,7 @@ def test_a_table_ends_when_the_deal_has_gone_round_where_its_rules_say_so():
 
     drive.play(choose)
     dealers = [event.dealer for event in of(play.HandStarted, drive.events)]
-    passed = [a for a, b in itertools.pairwise(dealers) if a != b]
+    passed = [a for a, b in pairwise(dealers) if a != b]
     assert passed == [0, 1, 2]
     last = drive.table.state.hand
     assert (last.dealer, last.rule_set.next_dealer(last.finished)) == (3, 0)

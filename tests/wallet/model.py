@@ -234,6 +234,13 @@ class Model:
             if (fee.party, fee.currency, fee.book) in seen:
                 return "DUPLICATE_FEE"
             seen.add((fee.party, fee.currency, fee.book))
+        for place, cap in enumerate(command.caps):
+            bad = self.bad_money(cap.currency, cap.book, cap.most)
+            if bad:
+                return bad
+            if any(cap.currency == one.currency and cap.book == one.book
+                   for one in command.caps[:place]):  # fmt: skip
+                return "DUPLICATE_CAP"
         if any(party.player_id not in self.wallets for party in command.parties):
             return "UNKNOWN_WALLET"
         for seat in command.parties:
@@ -282,6 +289,9 @@ class Model:
                 means = means_of[number, unit[0], unit[1]]
                 if means is not None:
                     means -= fees.get((number, unit[0], unit[1]), 0)
+                for cap in command.caps:
+                    if (cap.currency, cap.book) == unit:
+                        means = cap.most if means is None else min(means, cap.most)
                 self._check_payer(number, means, transfers)
             for one, coins in transfers:
                 assert one.from_party is not None or coins == one.amount, "the house always pays"

@@ -34,6 +34,7 @@ from fangcheng_wallet.ledger import (
     Freeze,
     HandOver,
     HoldRequest,
+    LossCap,
     Party,
     PlaceHolds,
     ReleaseHolds,
@@ -330,6 +331,7 @@ class Ledger(RuleBasedStateMachine):
             st.builds(Fee, st.integers(0, 2), st.just("silver"), st.just(""), amounts), max_size=2
         ),
         hold_only=st.booleans(),
+        caps=st.lists(st.builds(LossCap, st.just("silver"), st.just(""), amounts), max_size=2),
     )
     def settle_from_holds(
         self,
@@ -338,16 +340,19 @@ class Ledger(RuleBasedStateMachine):
         payments: list[Transfer],
         fees: list[Fee],
         hold_only: bool,
+        caps: list[LossCap],
     ) -> Any:
-        return self.settle_among_present(order, used, payments, tuple(fees), hold_only)
+        return self.settle_among_present(order, used, payments, tuple(fees), hold_only, tuple(caps))
 
     @rule(
         target=commands,
         order=st.permutations(PLAYERS),
         payments=st.lists(silver_transfers, min_size=2, max_size=8),
+        cap=st.none() | amounts,
     )
-    def settle_silver(self, order: list[str], payments: list[Transfer]) -> Any:
-        return self.settle_among_present(order, [], payments)
+    def settle_silver(self, order: list[str], payments: list[Transfer], cap: int | None) -> Any:
+        caps = () if cap is None else (LossCap("silver", "", cap),)
+        return self.settle_among_present(order, [], payments, caps=caps)
 
     def settle_among_present(
         self,
@@ -356,6 +361,7 @@ class Ledger(RuleBasedStateMachine):
         payments: list[Transfer],
         fees: tuple[Fee, ...] = (),
         hold_only: bool = False,
+        caps: tuple[LossCap, ...] = (),
     ) -> Any:
         """A settlement with nothing wrong: of those who have wallets, with holds of their own."""
         present = [player for player in order if player in self.model.wallets]
@@ -370,7 +376,9 @@ class Ledger(RuleBasedStateMachine):
         possible = tuple(
             one for one in payments if max(one.from_party or 0, one.to_party or 0) <= last
         )
-        command = Settle(self.new_id(), tuple(parties), possible, fees=fees, hold_only=hold_only)
+        command = Settle(
+            self.new_id(), tuple(parties), possible, fees=fees, hold_only=hold_only, caps=caps
+        )
         return self.settled(command)
 
     @rule(

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from fangcheng_wallet.errors import (
     BalanceOutOfRange,
+    DuplicateCap,
     DuplicateFee,
     HoldNotOpen,
     HoldTaken,
@@ -19,6 +20,7 @@ from fangcheng_wallet.errors import (
     InvalidAmount,
     PlayerFrozen,
     RequestIdReused,
+    UnknownCurrency,
     UnknownHold,
     UnknownParty,
     UnknownWallet,
@@ -34,6 +36,7 @@ from fangcheng_wallet.ledger import (
     Hold,
     HoldRequest,
     HoldState,
+    LossCap,
     PlaceHolds,
     Player,
     ReleaseHolds,
@@ -282,6 +285,40 @@ async def test_hold_only_pays_no_more_than_is_in_the_holds(timed: Store) -> None
     # What comes in can be paid on: amy has 100 and gets 100. Points have no floor to reach.
     assert paid(done) == [100, 150, 9]
     assert await all_have(timed) == [(950, 0), (900, 0), (1_050, 100), (900, 100)]
+
+
+async def test_a_cap_is_the_most_that_a_hand_takes_from_anybody(timed: Store) -> None:
+    holds = await hold_each(timed, 100)
+    command = replace(
+        settle(
+            "t/1",
+            silver(1, 0, 300),
+            silver(1, 3, 100),
+            silver(0, 2, 300),
+            points(2, 0, 9),
+            holds=holds,
+        ),
+        fees=(Fee(1, "silver", "", 20),),
+        caps=(LossCap("silver", "", 120),),
+    )
+    done = await timed.settle(command)
+    # Of the 400 that bo owes he pays 120, and his fee besides; amy pays what comes in and 120.
+    assert paid(done) == [90, 30, 210, 9]
+    assert await all_have(timed) == [(880, 0), (860, 0), (1_110, 100), (930, 100)]
+    assert await timed.settle(command) == type(done)(done.answer, replayed=True)
+
+
+async def test_a_cap_holds_where_a_balance_has_no_floor(timed: Store) -> None:
+    command = replace(settle("t/1", points(1, 0, 300)), caps=(LossCap("points", "book", 50),))
+    assert paid(await timed.settle(command)) == [50]
+
+
+async def test_caps_that_cannot_be_are_refused(timed: Store) -> None:
+    cap = LossCap("silver", "", 5)
+    twice: Settle = replace(settle("t/1"), caps=(cap, cap))
+    assert (await refused(timed.settle(twice), DuplicateCap))[1] == "caps[1].currency"
+    unknown: Settle = replace(settle("t/1"), caps=(replace(cap, currency="gold"),))
+    assert (await refused(timed.settle(unknown), UnknownCurrency))[1] == "caps[0].currency"
 
 
 async def test_hold_only_does_not_let_off_whose_hold_is_over(timed: Store, clock: Clock) -> None:

@@ -7,7 +7,7 @@ or the wire.
 
 ::
 
-    ticket   WAITING ──► MATCHED ──► ASSIGNED ──► ENDED (its table closed)
+    ticket   WAITING ──► MATCHED ──► ASSIGNED ──► ENDED (its table closed, or it left it)
                 │  ▲        │
                 │  └────────┤ the match fell through: back in the queue, with its age
                 ▼           ▼
@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from math import ceil, inf, isfinite
 from typing import Literal
 
 SEATS = 4
@@ -41,7 +42,7 @@ class TicketState(StrEnum):
     LEFT = "left"
     FAILED = "failed"
     ENDED = "ended"
-    """It was assigned, and its table has closed: the player may queue again."""
+    """It was assigned, and its table has closed, or goes on without it."""
 
 
 LIVE = frozenset({TicketState.WAITING, TicketState.MATCHED, TicketState.ASSIGNED})
@@ -111,6 +112,10 @@ class NewTicket:
     is_bot: bool = False
     queued_ms: int
     """When it was queued, in milliseconds since 1970; its age counts from here."""
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.rating):
+            raise ValueError(f"{self.player_id} is rated {self.rating}: no place in any order")
 
     @property
     def player_id(self) -> str:
@@ -184,6 +189,10 @@ class Stake:
     """Who has less available may not queue; 0: the buy-in is enough."""
     minimum: int = 0
     """Who has less after a hand leaves the table; 0: nobody has to."""
+    loss_cap_per_hand: int = 0
+    """What nobody loses more than in a hand; 0: no cap."""
+    loss_cap_per_day: int = 0
+    """Who has lost it on a day does not go on, nor queue, before the next; 0: no cap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +288,14 @@ class Spread:
         """How far after a wait."""
         wide = self.points + self.widen_per_second * max(0, waited_ms) / 1_000
         return wide if self.widest is None else min(wide, self.widest)
+
+    def reaches_ms(self, distance: float) -> float:
+        """After what wait ratings may be so far apart; infinite: never."""
+        if distance <= self.points:
+            return 0
+        if self.widen_per_second == 0 or (self.widest is not None and distance > self.widest):
+            return inf
+        return ceil(1_000 * (distance - self.points) / self.widen_per_second)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from .admission import Admission
-from .core import Mode, NewTicket, Offer, Pool, Rating, Terms, Ticket, TicketState
+from .core import Mode, NewTicket, Offer, Pool, Rating, Stake, Terms, Ticket, TicketState
+from .losses import Calendar, reached
 from .partners import Refused, Tables, Wallet
 from .store import Joined, LiveTicket, Pause, Store
 
@@ -79,6 +80,17 @@ class AlreadySeated(CannotJoin):
         self.table_id = table_id
 
 
+class LossCapReached(CannotJoin):
+    """A player has lost today what the pool allows a day."""
+
+    def __init__(self, player_id: str, stake: Stake, until_ms: int) -> None:
+        super().__init__(f"{player_id}: {stake.loss_cap_per_day} {stake.currency}")
+        self.player_id = player_id
+        self.stake = stake
+        self.until_ms = until_ms
+        """When he may again, in milliseconds since 1970."""
+
+
 class Poor(CannotJoin):
     """A player could not bring what the pool asks for now, or may stake nothing."""
 
@@ -106,14 +118,19 @@ class Joining:
         wallet: Wallet,
         tables: Tables,
         admission: Admission,
-        end_table: Callable[[str], Awaitable[bool]],
+        free_players: Callable[[str], Awaitable[object]],
+        *,
+        calendar: Calendar,
+        clock_ms: Callable[[], int],
     ) -> None:
-        """`end_table` frees the players of a table that has closed, and tells whether it had."""
+        """`free_players` frees those who do not sit at a table any longer."""
         self._store = store
         self._wallet = wallet
         self._tables = tables
         self._admission = admission
-        self._end_table = end_table
+        self._free_players = free_players
+        self._calendar = calendar
+        self._clock_ms = clock_ms
 
     async def check(
         self, new: NewTicket, offers: Mapping[str, Offer], pauses: Mapping[str, Pause]
@@ -153,6 +170,7 @@ class Joining:
         await self._check_free(player_id)
         if not new.is_bot:
             await self._admission.check(player_id, "queue", pool_id=pool.pool_id, labels=new.labels)
+            await self._check_losses(player_id, pool.terms)
         rating = await self._check_balance(player_id, pool.terms, pool.rating)
         if pool.rating is not None and pool.rating.by_skill:
             rating = (await self._store.skill(player_id, pool.terms.rule_set)).mu
@@ -162,7 +180,15 @@ class Joining:
         """Checks a player who enters a room; raises as `check` does."""
         await self._check_free(player_id)
         await self._admission.check(player_id, "room", labels=labels)
+        await self._check_losses(player_id, terms)
         await self._check_balance(player_id, terms, None)
+
+    async def _check_losses(self, player_id: str, terms: Terms) -> None:
+        if any(stake.loss_cap_per_day for stake in terms.stakes):
+            day = self._calendar.day(self._clock_ms())
+            stake = reached(terms.stakes, await self._store.losses(player_id, day))
+            if stake is not None:
+                raise LossCapReached(player_id, stake, self._calendar.ends_ms(day))
 
     async def _check_balance(self, player_id: str, terms: Terms, rating: Rating | None) -> float:
         if not terms.stakes and (rating is None or rating.by_skill):
@@ -175,8 +201,10 @@ class Joining:
     async def _check_free(self, player_id: str) -> None:
         live = await self._store.live_ticket(player_id)
         if live is not None:
-            is_seated = live.state is TicketState.ASSIGNED
-            if not is_seated or not await self._end_table(live.table_id or ""):
+            if live.state is TicketState.ASSIGNED:
+                await self._free_players(live.table_id or "")
+                live = await self._store.live_ticket(player_id)
+            if live is not None:
                 raise occupied(player_id, live)
         seat = await self._tables.seat_of(player_id)
         if seat is not None:

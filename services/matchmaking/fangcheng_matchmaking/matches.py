@@ -20,7 +20,7 @@ from typing import Any
 from .board import Board
 from .core import Match, MatchState, Problem, TicketState
 from .metrics import Metrics
-from .partners import Refused, Tables, Unanswered, Wallet
+from .partners import Refused, TableNow, Tables, Unanswered, Wallet
 from .store import SomebodyLeaves, Store, StoreUnavailable, WrongStep
 
 FIRST_BACKOFF_SECONDS = 0.05
@@ -179,20 +179,28 @@ class Matches:
         )
 
 
-async def end_table(
+async def free_players(
     table_id: str, tables: Tables, wallet: Wallet, store: Store, board: Board
-) -> bool:
-    """Frees the players of a table that has closed; whether it had. Raises AioRpcError, Unanswered.
+) -> TableNow | None:
+    """Frees players who do not sit at a table any longer, all of them where it has closed.
 
-    A table releases its holds when it closes. Of a table that nobody knows we do it.
+    The table as it goes on; None: it does not. Raises AioRpcError, Unanswered.
+
+    A table releases holds by itself. Of a table that nobody knows we do it.
     """
-    is_open = await tables.is_open(table_id)
-    if is_open:
-        return False
-    if is_open is None:
-        for ticket in await store.at_table(table_id):
+    # First the tickets: whoever is assigned to the table by now sits there, or has.
+    tickets = await store.at_table(table_id)
+    table = await tables.look(table_id)
+    if table is not None and table.is_open:
+        seated = {one for ticket in tickets for one in ticket.player_ids}
+        gone = seated.difference(table.player_ids)
+        if gone:
+            board.put(*await store.parted(table_id, gone))
+        return table
+    if table is None:
+        for ticket in tickets:
             for member in ticket.members:
                 for hold_id in member.hold_ids:
                     await wallet.release(hold_id)
     board.put(*await store.table_closed(table_id))
-    return True
+    return None

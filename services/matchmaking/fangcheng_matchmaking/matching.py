@@ -5,6 +5,9 @@ its own spread goes by then, and takes the first that make up four players who m
 a newcomer never waits for a rating like his own while somebody old would take him, an old ticket
 is never passed over for a newer one, and one that nobody is near to takes anybody in the end.
 
+Who has chosen in vain rests. He chooses again when somebody comes whom he may take, when his spread
+reaches the next one or when he may meet again whom he met: nothing else can change his luck.
+
 Nothing here knows a clock, chance, a database or the wire. The driving loop::
 
     for group in queue.take(now_ms):      # they are out of the queue
@@ -17,10 +20,11 @@ Nothing here knows a clock, chance, a database or the wire. The driving loop::
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from heapq import merge
 from math import inf
 
-from sortedcontainers import SortedKeyList
+from sortedcontainers import SortedKeyList, SortedList
 
 from .core import SEATS, Mode, Pool, Ticket
 
@@ -31,9 +35,25 @@ MOST_NEAR = 16
 MOST_SEEN = 512
 """Tickets that it looks at until it has those in view."""
 STEP_MS = 250
-"""How often tickets choose again while spreads widen."""
+"""When one chooses again that had a crowd in view, of which not everybody could be looked at."""
 
-_Key = tuple[float, int, int]
+_Key = tuple[float, float, float]
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A ticket that chooses."""
+
+    chooser: Ticket
+    now_ms: int
+    width: float
+    """How far from its own rating it looks."""
+    again_ms: float = inf
+    """When it may have more luck, though nobody comes."""
+
+    def again_at(self, ms: float) -> None:
+        """It may have more luck then."""
+        self.again_ms = min(self.again_ms, max(ms, self.now_ms + 1))
 
 
 class Queue:
@@ -49,11 +69,19 @@ class Queue:
         self._ages: SortedKeyList[Ticket, tuple[int, int]] = _by_age()
         self._standby: SortedKeyList[Ticket, tuple[int, int]] = _by_age()
         self._near: dict[int, SortedKeyList[Ticket, _Key]] = {
-            size: SortedKeyList(key=_rating_key) for size in range(1, SEATS)
+            size: _by_rating() for size in range(1, SEATS)
         }
         self._players = 0
-        self._last: tuple[int, int] | None = None
-        """The ticket that chose last, where others have not had their turn yet."""
+        self._choosing: SortedKeyList[Ticket, tuple[int, int]] = _by_age()
+        """Whose turn it is; the other players' tickets rest."""
+        self._newcomers: list[Ticket] = []
+        """Whom nobody that rests has seen yet."""
+        self._resting: SortedKeyList[Ticket, _Key] = _by_rating()
+        self._again: dict[str, float] = {}
+        """When those that rest choose again, by their ids."""
+        self._agains: SortedList[tuple[float, str]] = SortedList()
+        self._unfilled: set[str] = set()
+        """The tickets for which there were too few on standby."""
 
     def __len__(self) -> int:
         """Players waiting, standby not counted."""
@@ -75,22 +103,31 @@ class Queue:
         self._tickets[ticket.ticket_id] = ticket
         self._line(ticket).add(ticket)
         if ticket.standby:
+            for ticket_id in self._unfilled & self._again.keys():
+                self._rouse(self._tickets[ticket_id])
+            self._unfilled.clear()
             return
         self._players += len(ticket.members)
+        self._choosing.add(ticket)
         if len(ticket.members) < SEATS:
             self._near[len(ticket.members)].add(ticket)
+            self._newcomers.append(ticket)
 
     def remove(self, ticket_id: str) -> None:
         """Takes a ticket out, if it is in."""
-        ticket = self._tickets.pop(ticket_id, None)
+        ticket = self._tickets.get(ticket_id)
         if ticket is None:
             return
         self._line(ticket).remove(ticket)
-        if ticket.standby:
-            return
-        self._players -= len(ticket.members)
-        if len(ticket.members) < SEATS:
-            self._near[len(ticket.members)].remove(ticket)
+        if not ticket.standby:
+            if ticket_id in self._again:
+                self._rouse(ticket)
+            self._choosing.remove(ticket)
+            self._unfilled.discard(ticket_id)
+            self._players -= len(ticket.members)
+            if len(ticket.members) < SEATS:
+                self._near[len(ticket.members)].remove(ticket)
+        del self._tickets[ticket_id]
 
     def position(self, ticket_id: str) -> int:
         """Place in the ticket's own line, 1 is next; 0: not in the queue."""
@@ -105,16 +142,16 @@ class Queue:
 
         After MOST_TRIES it stops, `next_ms` is now, and the next call goes on from there.
         """
+        self._rouse_all(now_ms)
         groups = []
         for _ in range(MOST_TRIES):
-            at = 0 if self._last is None else self._ages.bisect_key_right(self._last)
-            if at >= len(self._ages):
-                self._last = None
+            if not self._choosing:
                 break
-            chooser = self._ages[at]
-            self._last = chooser.age_key
-            group = self._choose(chooser, now_ms)
-            if group is not None:
+            turn = self._turn(self._choosing[0], now_ms)
+            group = self._choose(turn)
+            if group is None:
+                self._rest(turn)
+            else:
                 groups.append(group)
                 for ticket in group:
                     self.remove(ticket.ticket_id)
@@ -122,91 +159,143 @@ class Queue:
 
     def next_ms(self, now_ms: int) -> int | None:
         """When tickets should choose again, if none comes before; None: not before one comes."""
-        if self._last is not None:
+        if self._choosing:
             return now_ms
-        due = []
-        if self._players >= SEATS and not self._is_settled(now_ms):
-            due.append(now_ms + STEP_MS)
-        if self.pool.fill_with_bots_after_ms and self._standby:
-            # Whoever was due before and is still here found too few bots.
-            at = self._ages.bisect_key_right((now_ms - self.pool.fill_with_bots_after_ms, 2**63))
-            if at < len(self._ages):
-                due.append(self._ages[at].queued_ms + self.pool.fill_with_bots_after_ms)
-        return min(due, default=None)
+        return max(now_ms, int(self._agains[0][0])) if self._agains else None
 
-    def _is_settled(self, now_ms: int) -> bool:
-        """Whether waiting changes nothing: no spread widens, and all have waited for rematches."""
-        waited_ms = now_ms - self._ages[-1].queued_ms
-        if waited_ms < self.pool.rematch_after_ms:
-            return False
+    def _turn(self, chooser: Ticket, now_ms: int) -> _Turn:
         rating = self.pool.rating
-        if rating is None:
-            return True
-        wide, later = rating.spread.at(waited_ms), rating.spread.at(waited_ms + STEP_MS)
-        ends = [one.rating for near in self._near.values() if near for one in (near[0], near[-1])]
-        return wide == later or not ends or wide >= max(ends) - min(ends)
+        width = inf if rating is None else rating.spread.at(now_ms - chooser.queued_ms)
+        return _Turn(chooser, now_ms, width)
 
-    def _choose(self, chooser: Ticket, now_ms: int) -> tuple[Ticket, ...] | None:
+    def _rest(self, turn: _Turn) -> None:
+        """Lays down a ticket that has chosen in vain."""
+        self._choosing.remove(turn.chooser)
+        self._resting.add(turn.chooser)
+        self._set_again(turn.chooser, turn.again_ms)
+
+    def _rouse(self, ticket: Ticket) -> None:
+        """Has a ticket that rests choose again."""
+        self._set_again(ticket, inf)
+        del self._again[ticket.ticket_id]
+        self._resting.remove(ticket)
+        self._choosing.add(ticket)
+
+    def _rouse_all(self, now_ms: int) -> None:
+        """Has those choose again who may have more luck now."""
+        while self._agains and self._agains[0][0] <= now_ms:
+            self._rouse(self._tickets[self._agains[0][1]])
+        newcomers, self._newcomers = self._newcomers, []
+        for newcomer in newcomers:
+            if self._resting and self._tickets.get(newcomer.ticket_id) is newcomer:
+                self._show(newcomer, now_ms)
+
+    def _show(self, newcomer: Ticket, now_ms: int) -> None:
+        """Has those that rest choose again who may take a newcomer, now or when they reach him."""
+        spread = None if self.pool.rating is None else self.pool.rating.spread
+        reach = inf if spread is None or spread.widest is None else spread.widest
+        within = self._resting.irange_key(
+            (newcomer.rating - reach, -inf, -inf), (newcomer.rating + reach, inf, inf)
+        )
+        sees = []
+        for one in within:
+            if len(one.members) + len(newcomer.members) <= SEATS:
+                waits_ms = 0.0
+                if spread is not None:
+                    waits_ms = spread.reaches_ms(abs(one.rating - newcomer.rating))
+                sees.append((one, one.queued_ms + waits_ms))
+        for one, again_ms in sees:
+            if again_ms <= now_ms:
+                self._rouse(one)
+            elif again_ms < self._again[one.ticket_id]:
+                self._set_again(one, again_ms)
+
+    def _set_again(self, ticket: Ticket, again_ms: float) -> None:
+        """When a ticket that rests chooses again; infinite: not before somebody comes."""
+        before_ms = self._again.get(ticket.ticket_id, inf)
+        if before_ms < inf:
+            self._agains.remove((before_ms, ticket.ticket_id))
+        self._again[ticket.ticket_id] = again_ms
+        if again_ms < inf:
+            self._agains.add((again_ms, ticket.ticket_id))
+
+    def _choose(self, turn: _Turn) -> tuple[Ticket, ...] | None:
+        chooser = turn.chooser
         need = SEATS - len(chooser.members)
         if need == 0:
             return (chooser,)
         seen: list[Ticket] = []
-        for ticket in self._in_view(chooser, need, now_ms):
-            rest = self._subset(seen, need - len(ticket.members), (ticket,), now_ms)
+        for ticket in self._in_view(turn, need):
+            rest = self._subset(turn, seen, need - len(ticket.members), (ticket,))
             if rest is not None:
                 return (chooser, *rest[1:], ticket)
             seen.append(ticket)
-        fill_ms = self.pool.fill_with_bots_after_ms
-        if not fill_ms or now_ms < chooser.queued_ms + fill_ms:
+        return self._fill(turn, seen, need) if self.pool.fill_with_bots_after_ms else None
+
+    def _fill(self, turn: _Turn, seen: Sequence[Ticket], need: int) -> tuple[Ticket, ...] | None:
+        """The chooser with whom it may meet and, for the other seats, tickets on standby."""
+        due_ms = turn.chooser.queued_ms + self.pool.fill_with_bots_after_ms
+        if turn.now_ms < due_ms:
+            turn.again_at(due_ms)
             return None
-        together = [chooser]
+        together = [turn.chooser]
         for ticket in seen:
             size = len(ticket.members)
-            if size < need and all(self._may_meet(one, ticket, now_ms) for one in together):
+            if size < need and all(self._may_meet(turn, one, ticket) for one in together):
                 together.append(ticket)
                 need -= size
         if len(self._standby) < need:
+            self._unfilled.add(turn.chooser.ticket_id)
             return None
         return (*together, *self._standby[:need])
 
     def _subset(
-        self, seen: Sequence[Ticket], need: int, group: tuple[Ticket, ...], now_ms: int
+        self, turn: _Turn, seen: Sequence[Ticket], need: int, group: tuple[Ticket, ...]
     ) -> tuple[Ticket, ...] | None:
         """The group with the first of `seen` that bring as many players as it still needs."""
         if need == 0:
             return group
         for at, ticket in enumerate(seen):
             size = len(ticket.members)
-            if size <= need and all(self._may_meet(one, ticket, now_ms) for one in group):
-                whole = self._subset(seen[at + 1 :], need - size, (*group, ticket), now_ms)
+            if size <= need and all(self._may_meet(turn, one, ticket) for one in group):
+                whole = self._subset(turn, seen[at + 1 :], need - size, (*group, ticket))
                 if whole is not None:
                     return whole
         return None
 
-    def _in_view(self, chooser: Ticket, need: int, now_ms: int) -> Iterator[Ticket]:
+    def _in_view(self, turn: _Turn, need: int) -> Iterator[Ticket]:
         """Tickets that may meet the chooser, the nearest first, some of each size."""
-        rating = self.pool.rating
-        width = inf if rating is None else rating.spread.at(now_ms - chooser.queued_ms)
-        lines = [self._of_size(size, chooser, width, now_ms) for size in range(1, need + 1)]
-        return merge(*lines, key=lambda one: _distance_key(chooser, one))
+        lines = [self._of_size(turn, size) for size in range(1, need + 1)]
+        return merge(*lines, key=lambda one: _distance_key(turn.chooser, one))
 
-    def _of_size(self, size: int, chooser: Ticket, width: float, now_ms: int) -> Iterator[Ticket]:
-        left = MOST_NEAR
+    def _of_size(self, turn: _Turn, size: int) -> Iterator[Ticket]:
+        chooser, left = turn.chooser, MOST_NEAR
         for seen, ticket in enumerate(_outwards(self._near[size], chooser.rating)):
-            if not left or seen == MOST_SEEN or abs(ticket.rating - chooser.rating) > width:
+            distance = abs(ticket.rating - chooser.rating)
+            if distance > turn.width:
+                if self.pool.rating is not None:
+                    waits_ms = self.pool.rating.spread.reaches_ms(distance)
+                    turn.again_at(chooser.queued_ms + waits_ms)
                 return
-            if ticket is not chooser and self._may_meet(chooser, ticket, now_ms):
+            if not left or seen == MOST_SEEN:
+                turn.again_at(turn.now_ms + STEP_MS)
+                return
+            if ticket is not chooser and self._may_meet(turn, chooser, ticket):
                 left -= 1
                 yield ticket
 
-    def _may_meet(self, one: Ticket, other: Ticket, now_ms: int) -> bool:
+    def _may_meet(self, turn: _Turn, one: Ticket, other: Ticket) -> bool:
         if not (one.apart.isdisjoint(other.player_ids) and other.apart.isdisjoint(one.player_ids)):
             return False
         if self.pool.mode is Mode.ANTI_CHEAT and not one.traits.isdisjoint(other.traits):
             return False
         if one.met.isdisjoint(other.player_ids) and other.met.isdisjoint(one.player_ids):
             return True
-        return now_ms - min(one.queued_ms, other.queued_ms) >= self.pool.rematch_after_ms
+        from_ms = min(one.queued_ms, other.queued_ms) + self.pool.rematch_after_ms
+        if turn.now_ms < from_ms:
+            turn.again_at(from_ms)
+            return False
+        return True
 
     def _line(self, ticket: Ticket) -> SortedKeyList[Ticket, tuple[int, int]]:
         return self._standby if ticket.standby else self._ages
@@ -214,6 +303,10 @@ class Queue:
 
 def _by_age() -> SortedKeyList[Ticket, tuple[int, int]]:
     return SortedKeyList(key=lambda ticket: ticket.age_key)
+
+
+def _by_rating() -> SortedKeyList[Ticket, _Key]:
+    return SortedKeyList(key=_rating_key)
 
 
 def _rating_key(ticket: Ticket) -> _Key:

@@ -13,9 +13,9 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import grpc.aio
@@ -26,11 +26,21 @@ from .core import Match, NewTicket, Offer, Problem, Ticket, TicketState, form_ma
 from .hands import Hands
 from .joining import CannotJoin, Joining
 from .lobby import Lobby
-from .matches import Backoff, Matches, end_table
+from .losses import Calendar
+from .matches import Backoff, Matches, free_players
 from .matching import Queue
 from .metrics import Metrics
-from .partners import Seat, Tables, Unanswered, Wallet
-from .store import Apart, Joined, NotWaiting, Pause, Store, StoreUnavailable
+from .partners import Seat, TableNow, Tables, Unanswered, Wallet
+from .store import (
+    UNREADABLE,
+    Apart,
+    Joined,
+    NotWaiting,
+    Pause,
+    Store,
+    StoreUnavailable,
+    UnknownTicket,
+)
 
 T = TypeVar("T")
 
@@ -61,6 +71,11 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def _lasting() -> float:
+    """Seconds that only go forward, by the clock by which the loop's pauses end."""
+    return asyncio.get_running_loop().time()
+
+
 class Matchmaker:
     """Queues, matches and assignments. `load` first, then `run` beside the server."""
 
@@ -78,8 +93,11 @@ class Matchmaker:
         table_check_seconds: float,
         longest_backoff_seconds: float,
         keep_days: float,
+        calendar: Calendar,
         room_minutes: float,
+        clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
+        """`clock_ms`: milliseconds since 1970. What only lasts is measured by the loop's clock."""
         self.offers = offers
         self.board = Board(offers)
         self.pauses: Mapping[str, Pause] = {}
@@ -90,6 +108,7 @@ class Matchmaker:
         self._metrics = metrics
         self._log = log
         self._chance = chance
+        self._clock_ms = clock_ms
         self._table_check_seconds = table_check_seconds
         self._longest_backoff_seconds = longest_backoff_seconds
         self._keep_ms = int(keep_days * DAY_MS)
@@ -104,14 +123,22 @@ class Matchmaker:
         self._placed: frozenset[str] | None = None
         """The pools of whose waiting tickets each has a place; None: none has been looked at."""
         self._head = 0
-        self._joining = Joining(store, wallet, tables, admission, self._end)
+        self._joining = Joining(
+            store,
+            wallet,
+            tables,
+            admission,
+            self._free_players,
+            calendar=calendar,
+            clock_ms=clock_ms,
+        )
         self._matches = Matches(
             store,
             self.board,
             wallet,
             tables,
             metrics,
-            clock_ms=wall_clock_ms,
+            clock_ms=clock_ms,
             chance=chance,
             longest_backoff_seconds=longest_backoff_seconds,
             table_refused=self._back_off,
@@ -122,7 +149,7 @@ class Matchmaker:
             store,
             self._joining,
             chance=chance,
-            clock_ms=wall_clock_ms,
+            clock_ms=clock_ms,
             lifetime_ms=int(room_minutes * 60_000),
             drive=self._drive,
             show=lambda tickets: self.board.put(*tickets),
@@ -132,9 +159,10 @@ class Matchmaker:
             store,
             tables,
             admission,
+            calendar=calendar,
             is_mine=lambda: NO_POOL in self._mine,
-            rates=self._rates,
-            clock_ms=wall_clock_ms,
+            matter=self._hands_matter,
+            clock_ms=clock_ms,
             backoff=Backoff(longest_backoff_seconds, chance),
             log=log,
         )
@@ -150,6 +178,7 @@ class Matchmaker:
         live = await self._store.live_tickets()
         self.board.put(*live.tickets)
         self._head = live.head
+        await self._drop(live.tickets)
         await self._lease()
 
     async def run(self) -> None:
@@ -236,12 +265,13 @@ class Matchmaker:
         if ticket.state is not TicketState.ASSIGNED:
             return Status(self.board.view(ticket), None, member.hold_ids)
         table_id = ticket.table_id or ""
-        endpoint: str | None = ticket.endpoint
+        endpoint = ticket.endpoint or ""
         with suppress(grpc.aio.AioRpcError, Unanswered):  # then what we know is all there is
-            endpoint = await self._tables.endpoint(table_id)
-            if endpoint is None and await self._end(table_id):
+            table = await self._free_players(table_id)
+            if table is None or player_id not in table.player_ids:
                 return Status(None, await self._tables.seat_of(player_id))
-        seat = Seat(table_id, member.seat or 0, endpoint or ticket.endpoint or "")
+            endpoint = table.endpoint
+        seat = Seat(table_id, member.seat or 0, endpoint)
         return Status(self.board.view(ticket), seat, member.hold_ids)
 
     async def keep_apart(self, pair: Apart) -> None:
@@ -272,9 +302,9 @@ class Matchmaker:
         self.board.put(ticket)
         return ticket
 
-    async def _end(self, table_id: str) -> bool:
+    async def _free_players(self, table_id: str) -> TableNow | None:
         return await self._finish(
-            end_table(table_id, self._tables, self._wallet, self._store, self.board)
+            free_players(table_id, self._tables, self._wallet, self._store, self.board)
         )
 
     async def _finish(self, work: Coroutine[Any, Any, T]) -> T:
@@ -304,7 +334,7 @@ class Matchmaker:
                     await self._renew.wait()
 
     async def _lease(self) -> None:
-        began = time.monotonic()
+        began = _lasting()
         pools = {NO_POOL, *self.offers, *(ticket.pool_id for ticket in self.board.waiting())}
         pools.update(match.pool_id for match in await self._store.unfinished_matches())
         mine = await self._store.lease(self._owner, pools, LEASE_MS)
@@ -372,7 +402,7 @@ class Matchmaker:
 
     async def _form_in(self, queue: Queue) -> None:
         while self._matches_now(queue.pool.pool_id):
-            now_ms = wall_clock_ms()
+            now_ms = self._clock_ms()
             groups = queue.take(now_ms)
             if groups:
                 await asyncio.gather(*(self._form(queue, four) for four in groups))
@@ -382,7 +412,7 @@ class Matchmaker:
 
     async def _form(self, queue: Queue, tickets: tuple[Ticket, ...]) -> None:
         match = form_match(
-            "m-" + secrets.token_hex(12), queue.pool, tickets, wall_clock_ms(), self._chance
+            "m-" + secrets.token_hex(12), queue.pool, tickets, self._clock_ms(), self._chance
         )
         self._driven.add(match.match_id)
         try:
@@ -390,12 +420,31 @@ class Matchmaker:
         except BaseException as error:
             self._driven.discard(match.match_id)
             self.board.put_back(tickets)
-            if not isinstance(error, NotWaiting):
+            if isinstance(error, NotWaiting):
+                await self._drop(error.tickets)
+            elif isinstance(error, UnknownTicket):
+                self._forget_ticket(tickets, str(error))
+            else:
                 raise
-            self.board.put(*error.tickets)
             return
         self._driven.discard(match.match_id)
         self._drive(match)
+
+    async def _drop(self, tickets: Iterable[Ticket]) -> None:
+        """Shows tickets as they stand; those that nobody can read are out from now on."""
+        for ticket in tickets:
+            if ticket.problem == UNREADABLE:
+                await self._fail(ticket, UNREADABLE.reason, UNREADABLE.message)
+            else:
+                self.board.put(ticket)
+
+    def _forget_ticket(self, tickets: Iterable[Ticket], ticket_id: str) -> None:
+        """A ticket that the store does not know any more keeps no others waiting."""
+        for ticket in tickets:
+            if ticket.ticket_id == ticket_id:
+                self._log.error("a ticket is gone from the store", ticket=ticket_id)
+                gone = replace(ticket, state=TicketState.FAILED, problem=UNREADABLE)
+                self.board.put(replace(gone, version=ticket.version + 1))
 
     def _drive(self, match: Match) -> None:
         if match.match_id not in self._driven:
@@ -405,7 +454,7 @@ class Matchmaker:
 
     def _seconds_to_next(self) -> float | None:
         """Until tickets should choose again or a pause ends; None: only a change can bring one."""
-        now_ms, now = wall_clock_ms(), time.monotonic()
+        now_ms, now = self._clock_ms(), _lasting()
         due = [until - now for until in self._backing_off_until.values()]
         for queue in self.board.queues.values():
             if self._matches_now(queue.pool.pool_id):
@@ -418,10 +467,10 @@ class Matchmaker:
         """Whether this replica may form matches in a pool now."""
         if pool_id not in self._mine or pool_id in self.pauses:
             return False
-        if time.monotonic() >= self._lease_ends:
+        if _lasting() >= self._lease_ends:
             return False
         until = self._backing_off_until.get(pool_id)
-        if until is not None and time.monotonic() >= until:
+        if until is not None and _lasting() >= until:
             del self._backing_off_until[pool_id]
             return True
         return until is None
@@ -431,7 +480,7 @@ class Matchmaker:
         backoff = self._backoffs.setdefault(
             pool_id, Backoff(self._longest_backoff_seconds, self._chance)
         )
-        self._backing_off_until[pool_id] = time.monotonic() + backoff.next_seconds()
+        self._backing_off_until[pool_id] = _lasting() + backoff.next_seconds()
         self.board.changed.set()
 
     def _resume(self, pool_id: str) -> None:
@@ -453,17 +502,19 @@ class Matchmaker:
                     async for table_id in open_tables:
                         assigned.discard(table_id)
                 for table_id in assigned:
-                    await self._end(table_id)
+                    await self._free_players(table_id)
             except (grpc.aio.AioRpcError, Unanswered) as error:
                 self._log.warning("cannot ask for tables", problem=str(error))
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot end tables")
 
-    def _rates(self) -> bool:
-        return any(
-            pool.rating is not None and pool.rating.by_skill
-            for offer in self.offers.values()
-            for pool in offer.pools
+    def _hands_matter(self) -> bool:
+        """Some pool or room asks what finished hands say: of skill, or of losses."""
+        pools = [pool for offer in self.offers.values() for pool in offer.pools]
+        terms = [pool.terms for pool in pools]
+        terms += [template.terms for template in self.lobby.templates.values()]
+        return any(pool.rating is not None and pool.rating.by_skill for pool in pools) or any(
+            stake.loss_cap_per_day for one in terms for stake in one.stakes
         )
 
     async def _tell_positions(self) -> None:
@@ -475,7 +526,7 @@ class Matchmaker:
     async def _forget(self) -> None:
         while True:
             try:
-                gone = await self._store.forget(wall_clock_ms() - self._keep_ms)
+                gone = await self._store.forget(self._clock_ms() - self._keep_ms)
                 self._log.debug("forgot old tickets", tickets=gone)
             except Exception:  # nothing hangs on it
                 self._log.exception("cannot forget old tickets")

@@ -35,7 +35,7 @@ from fangcheng_client import explain
 
 from . import convert
 from .core import Match, Problem, Rating, Terms
-from .store import RatedHand
+from .store import FinishedHand
 
 # The partner has looked at the key and the request before it answers one of these. A repeat that
 # is refused for its token, say, tells nothing about the call before it.
@@ -75,6 +75,17 @@ class Seat:
     table_id: str
     seat: int
     endpoint: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableNow:
+    """A table as it stands."""
+
+    is_open: bool
+    endpoint: str
+    """Where its owner listens."""
+    player_ids: tuple[str, ...]
+    """By seat; empty: the seat waits for another player."""
 
 
 class Wallet:
@@ -180,35 +191,36 @@ class Tables:
             raise _outcome(error, match) from error
         return answer.table.table_id, answer.table.endpoint
 
-    async def is_open(self, table_id: str) -> bool | None:
-        """Whether the table goes on; None: there is no such table. Raises AioRpcError."""
-        table = await self._get(table_id)
-        return None if table is None else table.phase != state_pb2.TABLE_PHASE_CLOSED
-
-    async def endpoint(self, table_id: str) -> str | None:
-        """Where the owner of a table listens now; None: it is not open. Raises AioRpcError."""
-        table = await self._get(table_id)
-        if table is None or table.phase == state_pb2.TABLE_PHASE_CLOSED:
-            return None
-        return table.endpoint
+    async def look(self, table_id: str) -> TableNow | None:
+        """The table as it stands; None: there is no such table. Raises AioRpcError."""
+        try:
+            answer = await self._stub.GetTable(table_pb2.GetTableRequest(table_id=table_id))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.NOT_FOUND:
+                return None
+            raise
+        table = answer.table
+        return TableNow(
+            is_open=table.phase != state_pb2.TABLE_PHASE_CLOSED,
+            endpoint=table.endpoint,
+            player_ids=tuple(seat.player_id for seat in table.seats),
+        )
 
     async def seat_of(self, player_id: str) -> Seat | None:
         """The player's seat at an open table, whoever had it created. Raises AioRpcError."""
-        answer = await self._stub.ListTables(
-            table_pb2.ListTablesRequest(player_id=player_id, page_size=1)
-        )
-        for table in answer.tables:
+        # Tables that he has left, and that go on, are in the list too.
+        async for table in self._open_tables(player_id):
             for seat in table.seats:
                 if seat.player_id == player_id:
                     return Seat(table.table_id, seat.seat, table.endpoint)
         return None
 
-    async def finished_hands(self, cursor: str) -> AsyncGenerator[RatedHand, None]:
+    async def finished_hands(self, cursor: str) -> AsyncGenerator[FinishedHand, None]:
         """Every hand as it is finished, after a cursor. Raises AioRpcError."""
         request = records_pb2.StreamFinishedHandsRequest(cursor=cursor, with_records=True)
         async for answer in self._records.StreamFinishedHands(request):
             if answer.WhichOneof("message") == "hand":
-                yield convert.rated_hand(answer.hand)
+                yield convert.finished_hand(answer.hand)
 
     async def leave(self, table_id: str, player_id: str) -> None:
         """A player leaves his table after the hand in play. Raises AioRpcError."""
@@ -219,23 +231,19 @@ class Tables:
 
     async def open_tables(self) -> AsyncGenerator[str, None]:
         """Ids of the tables that are not closed. Raises AioRpcError."""
-        request = table_pb2.ListTablesRequest(page_size=_PAGE)
+        async for table in self._open_tables():
+            yield table.table_id
+
+    async def _open_tables(self, player_id: str = "") -> AsyncGenerator[state_pb2.Table, None]:
+        """The tables that are not closed, or those at which a player sits or has sat."""
+        request = table_pb2.ListTablesRequest(player_id=player_id, page_size=_PAGE)
         while True:
             answer = await self._stub.ListTables(request)
             for table in answer.tables:
-                yield table.table_id
+                yield table
             if not answer.next_page_token:
                 return
             request.page_token = answer.next_page_token
-
-    async def _get(self, table_id: str) -> state_pb2.Table | None:
-        try:
-            answer = await self._stub.GetTable(table_pb2.GetTableRequest(table_id=table_id))
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.NOT_FOUND:
-                return None
-            raise
-        return answer.table
 
 
 def _outcome(

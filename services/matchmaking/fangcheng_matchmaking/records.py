@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 import msgspec
 
 from .core import LIVE, Match, MatchState, Member, NewTicket, Ticket, TicketState
+from .losses import Losses, Unit
 from .rooms import Room, UnknownRoom, after
 from .skill import Skill
 from .store import (
+    UNREADABLE,
     Apart,
+    FinishedHand,
     LiveTicket,
-    RatedHand,
     RequestReused,
     UnknownMatch,
     UnknownTicket,
     WrongStep,
 )
 
+UNREADABLE_VERSION = 2**53
+"""Newer than whatever is known of it."""
 LIVE_STATES = "('waiting', 'matched', 'assigned')"
 
 
@@ -91,17 +95,43 @@ def read_at_table(db: Db, table_id: str) -> list[Ticket]:
 
 def read_tickets(db: Db, where: str, *values: object) -> list[Ticket]:
     """The tickets that a condition selects."""
-    rows = db.rows(f"SELECT record FROM tickets WHERE {where}", *values)  # noqa: S608 - written here
-    return [decoded(record) for (record,) in rows]
+    rows = db.rows(f"SELECT {_COLUMNS} FROM tickets WHERE {where}", *values)  # noqa: S608 - written here
+    return [_read(*row) for row in rows]
 
 
-def decoded(record: str) -> Ticket:
-    """The ticket of a record."""
-    return msgspec.json.decode(record, type=Ticket)
+_COLUMNS = "number, ticket_id, player_id, request_id, pool_id, queued_ms, record"
 
 
-def save_ticket(db: Db, ticket: Ticket) -> Ticket:
-    """Stores a ticket that has changed; as it is now, one version newer."""
+def _read(
+    number: int,
+    ticket_id: str,
+    player_id: str,
+    request_id: str,
+    pool_id: str,
+    queued_ms: int,
+    record: str,
+) -> Ticket:
+    """The ticket of a row. One that nobody can read keeps no other waiting: it has failed."""
+    try:
+        return msgspec.json.decode(record, type=Ticket)
+    except msgspec.DecodeError:
+        return Ticket(
+            ticket_id=ticket_id,
+            request_id=request_id,
+            members=(Member(player_id=player_id),),
+            pool_id=pool_id,
+            queued_ms=queued_ms,
+            number=number,
+            version=UNREADABLE_VERSION,
+            state=TicketState.FAILED,
+            problem=UNREADABLE,
+        )
+
+
+def save_ticket(
+    db: Db, ticket: Ticket, change_room: Callable[[Room, Ticket], Room] = after
+) -> Ticket:
+    """Stores a ticket that has changed, and what becomes of its room; one version newer."""
     newer = replace(ticket, version=ticket.version + 1)
     db.rows(
         "UPDATE tickets SET state = ?, match_id = ?, table_id = ?, change = ?, record = ?"
@@ -117,8 +147,27 @@ def save_ticket(db: Db, ticket: Ticket) -> Ticket:
         db.rows("DELETE FROM queued_players WHERE number = ?", newer.number)
     if newer.room_id:
         room = read_room(db, newer.room_id)
-        save_room(db, room, after(room, newer))
+        save_room(db, room, change_room(room, newer))
     return newer
+
+
+def free(db: Db, player_id: str, ticket: Ticket) -> None:
+    """A player may queue again, whatever becomes of the ticket."""
+    db.rows(
+        "DELETE FROM queued_players WHERE player_id = ? AND number = ?", player_id, ticket.number
+    )
+
+
+def has_players(db: Db, ticket: Ticket) -> bool:
+    """Whether it is the live ticket of any of its players."""
+    return any(
+        db.rows(
+            "SELECT 1 FROM queued_players WHERE player_id = ? AND number = ?",
+            player_id,
+            ticket.number,
+        )
+        for player_id in ticket.player_ids
+    )
 
 
 def insert_ticket(db: Db, new: NewTicket) -> Ticket:
@@ -286,23 +335,39 @@ def read_skill(db: Db, player_id: str, rule_set: str) -> Skill:
     return Skill(*rows[0]) if rows else Skill()
 
 
-def counts(db: Db, hand: RatedHand) -> bool:
-    """Whether a hand counts for skills and has not been counted."""
-    if not hand.nets:
-        return False
+def read_played(db: Db, hand: FinishedHand) -> Match | None:
+    """The match whose table has played a hand; None: it is not ours, or the hand was noted."""
     for (record,) in db.rows("SELECT record FROM matches WHERE table_id = ?", hand.table_id):
-        match = msgspec.json.decode(record, type=Match)
-        if match.rated and not any(seat.is_bot for seat in match.seats):
-            return bool(
-                db.rows(
-                    "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
-                    " SET hand_number = excluded.hand_number"
-                    " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
-                    hand.table_id,
-                    hand.number,
-                )
-            )
-    return False
+        is_new = db.rows(
+            "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
+            " SET hand_number = excluded.hand_number"
+            " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
+            hand.table_id,
+            hand.number,
+        )
+        return msgspec.json.decode(record, type=Match) if is_new else None
+    return None
+
+
+def add_loss(db: Db, player_id: str, day: int, unit: Unit, amount: int) -> None:
+    """Adds to what a player has lost on a day."""
+    db.rows(
+        "INSERT INTO losses VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (player_id, day, currency, book) DO UPDATE"
+        " SET lost = losses.lost + excluded.lost",
+        player_id,
+        day,
+        *unit,
+        amount,
+    )
+
+
+def read_losses(db: Db, player_id: str, day: int) -> Losses:
+    """What a player has lost on a day."""
+    rows = db.rows(
+        "SELECT currency, book, lost FROM losses WHERE player_id = ? AND day = ?", player_id, day
+    )
+    return {(currency, book): int(lost) for currency, book, lost in rows}
 
 
 def save_skill(db: Db, player_id: str, rule_set: str, skill: Skill) -> None:

@@ -238,6 +238,11 @@ def after(room: Room, ticket: Ticket) -> Room:
     return room
 
 
+def parted(room: Room, ticket: Ticket) -> Room:
+    """The room after a guest has left its table, which goes on."""
+    return after(room, replace(ticket, state=TicketState.LEFT))
+
+
 def _guest(room: Room, player_id: str) -> Guest:
     guest = room.guest(player_id)
     if guest is None:

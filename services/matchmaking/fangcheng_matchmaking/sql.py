@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 from . import records
 from .core import Match, MatchState, NewTicket, Problem, Ticket, TicketState
 from .records import LIVE_STATES, Db
+from .rooms import parted
 from .sql_shared import SqlShared
 from .store import (
     Changes,
@@ -104,7 +105,8 @@ class SqlStore(SqlShared):
 
         def call(db: Db) -> Ticket:
             ticket = records.read_ticket(db, ticket_id)
-            if ticket.state is TicketState.WAITING:
+            unreadable = ticket.version == records.UNREADABLE_VERSION
+            if ticket.state is TicketState.WAITING or unreadable:
                 return records.save_ticket(
                     db, replace(ticket, state=TicketState.FAILED, problem=problem)
                 )
@@ -244,6 +246,23 @@ class SqlStore(SqlShared):
         """See `Store.at_table`."""
         return await self._read(lambda db: records.read_at_table(db, table_id))
 
+    async def parted(self, table_id: str, player_ids: Collection[str]) -> list[Ticket]:
+        """See `Store.parted`."""
+
+        def call(db: Db) -> list[Ticket]:
+            ended = []
+            for ticket in records.read_at_table(db, table_id):
+                for player_id in ticket.player_ids:
+                    if player_id in player_ids:
+                        records.free(db, player_id, ticket)
+                if not records.has_players(db, ticket):
+                    ended.append(
+                        records.save_ticket(db, replace(ticket, state=TicketState.ENDED), parted)
+                    )
+            return ended
+
+        return await self._write(call)
+
     async def table_closed(self, table_id: str) -> list[Ticket]:
         """See `Store.table_closed`."""
 
@@ -270,6 +289,7 @@ class SqlStore(SqlShared):
                 before_ms,
             )
             db.rows("DELETE FROM met WHERE time_ms < ?", before_ms)
+            db.rows("DELETE FROM losses WHERE (day + 2) * 86400000 < ?", before_ms)
             db.rows("DELETE FROM rooms WHERE state = 'closed' AND expires_ms < ?", before_ms)
             db.rows(
                 "DELETE FROM rated_tables WHERE NOT EXISTS"

@@ -10,7 +10,7 @@ import typer
 
 from .errors import SuiteError
 from .state import default_folder
-from .terminal import State, access_of, make_console, run, told
+from .terminal import Certificates, OperatorToken, State, access_of, make_console, run, told
 
 if TYPE_CHECKING:
     from .integrity.facts import HandFacts
@@ -59,23 +59,6 @@ Target = Annotated[
         show_default=False,
     ),
 ]
-Token = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        envvar="FANGCHENG_TOKEN",
-        help="Bearer token of an operator or a service, for --target.",
-        show_default=False,
-    ),
-]
-Ca = Annotated[
-    Path | None,
-    typer.Option(
-        "--ca",
-        help="PEM file of the certificates to trust: connect with TLS.",
-        show_default=False,
-    ),
-]
 
 
 @integrity.command()
@@ -100,8 +83,8 @@ def report(
     records: Files = None,
     keep: Keep = None,
     target: Target = None,
-    token: Token = None,
-    ca: Ca = None,
+    token: OperatorToken = None,
+    ca: Certificates = None,
     state: State = None,
 ) -> None:
     """Tell which pairs of players deal in to, feed, pay or spare each other beyond chance.
@@ -141,8 +124,8 @@ def case(
     records: Files = None,
     keep: Keep = None,
     target: Target = None,
-    token: Token = None,
-    ca: Ca = None,
+    token: OperatorToken = None,
+    ca: Certificates = None,
     state: State = None,
 ) -> None:
     """Tell what the report has of one player: partners, and the hands to look at.

@@ -26,7 +26,8 @@ from .render import Ink
 WINDS = (("东", "E"), ("南", "S"), ("西", "W"), ("北", "N"))
 QUIET_SECONDS = 0.3
 """A stream that says nothing for so long has told everything that had happened."""
-REFRESH_SECONDS = 1.0
+
+Listed = state_pb2.Table | table_pb2.TableSummary
 
 DRAWS = {"back": " after a kong", "flower": " for a flower", "dealt_out": ", dealt out"}
 
@@ -41,16 +42,47 @@ PHASES = {
 async def show_tables(
     access: Access, console: Console, ink: Ink, *, closed: bool, live: bool
 ) -> None:
-    """Print the tables; live: again and again, until cancelled."""
+    """Print the tables; live: as they change, until cancelled."""
     async with access.channel("table") as channel:
         stub = table_pb2_grpc.TableServiceStub(channel)
         if not live:
-            console.print(_listed(await _tables(stub, closed), ink))
+            console.print(listed(await _tables(stub, closed), ink))
             return
         with Live(console=console, auto_refresh=False) as screen:
-            while True:
-                screen.update(_listed(await _tables(stub, closed), ink), refresh=True)
-                await asyncio.sleep(REFRESH_SECONDS)
+            async for tables in followed(stub, closed=closed):
+                screen.update(listed(tables, ink), refresh=True)
+
+
+async def followed(
+    stub: table_pb2_grpc.TableServiceAsyncStub, *, closed: bool
+) -> AsyncIterator[Sequence[Listed]]:
+    """The live tables, newest first, each time they have changed; closed: closed ones too.
+
+    Raises SuiteError.
+    """
+    known: dict[str, Listed] = {}
+    if closed:
+        # The stream tells of those alone that close from now on.
+        old = await _tables(stub, closed=True)
+        known = {table.table_id: table for table in old if _is_closed(table)}
+    try:
+        yield list(known.values())
+        async for message in stub.WatchTables(table_pb2.WatchTablesRequest()):
+            for table in message.changes.tables:
+                known[table.table_id] = table
+            for table_id in message.changes.gone:
+                if not (closed and _is_closed(known[table_id])):
+                    del known[table_id]
+            if message.HasField("changes"):
+                yield sorted(
+                    known.values(), key=lambda table: table.created.ToNanoseconds(), reverse=True
+                )
+    except grpc.aio.AioRpcError as error:
+        raise from_call(error, "following the tables") from error
+
+
+def _is_closed(table: Listed) -> bool:
+    return table.phase == state_pb2.TABLE_PHASE_CLOSED
 
 
 async def find_table(access: Access, given: str | None) -> str:
@@ -293,7 +325,7 @@ def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
     if seat.ready and view.ready_check:
         head.append("  ready", "green")
     if not seat.player_id:
-        head.append("waits for another player", "dim")
+        head.append("  waits for another player", "dim")
     if seat.leaving:
         head.append("  leaves after the hand", "dim")
     hand = Text("    ")
@@ -323,27 +355,32 @@ def result_lines(view: TableView, ink: Ink) -> list[Text]:
     return [line, *report.hand_report(view, ink)]
 
 
-def _listed(tables: list[state_pb2.Table], ink: Ink) -> RenderableType:
+def listed(tables: Sequence[Listed], ink: Ink) -> RenderableType:
+    """Tables in a list, a line each."""
     if not tables:
         return Text("No table is live. `fangcheng up` keeps some; --closed lists old ones too.")
-    listed = Table(box=None, pad_edge=False, header_style="bold")
+    rows = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("table", "rules", "hand", "phase", "players"):
-        listed.add_column(column, no_wrap=column != "players", overflow="fold")
+        rows.add_column(column, no_wrap=column != "players", overflow="fold")
     for table in tables:
         of = f" of {table.hands}" if table.hands else ""
         players = ink.dot.join(
             f"{shown_name(seat)} {ink.signed(seat.standing)}"
-            + ("" if seat.connected or table.phase == state_pb2.TABLE_PHASE_CLOSED else " (away)")
+            + ("" if seat.connected or _is_closed(table) else " (away)")
             for seat in table.seats
         )
-        listed.add_row(
+        rows.add_row(
             table.table_id,
-            _rules_name(table.rules.id, ink),
+            _rules_name(_rules_of(table), ink),
             f"{table.hand_number}{of}",
             PHASES.get(table.phase, "unknown"),
             players,
         )
-    return listed
+    return rows
+
+
+def _rules_of(table: Listed) -> str:
+    return table.rules.id if isinstance(table, state_pb2.Table) else table.rule_set
 
 
 async def _tables(

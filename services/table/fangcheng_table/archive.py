@@ -26,6 +26,7 @@ import asyncpg
 from google.protobuf import json_format
 
 from fangcheng_kit.files import keep
+from fangcheng_kit.postgres import FAILED
 
 from . import postgres
 from .codec import UnknownEvent, decode
@@ -87,7 +88,7 @@ async def months(database: str) -> list[Month]:
     db = await _connect(database)
     try:
         return [Month(_name(row[0]), *row[1:]) for row in await db.fetch(_MONTHS)]
-    except asyncpg.PostgresError as error:
+    except FAILED as error:
         raise ArchiveFailed(str(error)) from error
     finally:
         await db.close()
@@ -121,10 +122,10 @@ async def archive(
             raise
         try:
             await transaction.commit()
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except FAILED as error:
             # The file stays: it may be the only place by now.
             raise ArchiveFailed(f"{error}; `journal months` tells whether it was done") from error
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+    except FAILED as error:
         raise ArchiveFailed(str(error)) from error
     finally:
         await db.close()
@@ -158,7 +159,7 @@ async def _move(
 
 async def _forget(transaction: Any, target: Path) -> None:
     """Nothing was archived, so there is no archive."""
-    with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+    with contextlib.suppress(*FAILED):
         await transaction.rollback()
     await asyncio.to_thread(target.unlink, missing_ok=True)
 
@@ -183,7 +184,7 @@ def archived_records(file: Path) -> Iterator[tuple[str, Record]]:
 async def _connect(database: str) -> Any:
     try:
         return await asyncpg.connect(database)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+    except (*FAILED, ValueError) as error:
         raise ArchiveFailed(f"the database cannot be used: {error}") from None
 
 

@@ -68,7 +68,8 @@ def seats_from_wire(seats: Iterable[wire.SeatAssignment]) -> tuple[SeatPlan, ...
 def stakes_from_wire(stakes: Iterable[state_pb2.Stake]) -> tuple[Stake, ...]:
     """What a unit is worth."""
     return tuple(
-        Stake(stake.currency, stake.book, stake.per_unit, stake.minimum) for stake in stakes
+        Stake(stake.currency, stake.book, stake.per_unit, stake.minimum, stake.loss_cap)
+        for stake in stakes
     )
 
 
@@ -132,7 +133,7 @@ def canonical(request: wire.CreateTableRequest) -> str:
             for seat in request.seats
         ],
         "stakes": [
-            [stake.currency, stake.book, stake.per_unit, *filter(None, [stake.minimum])]
+            [stake.currency, stake.book, stake.per_unit, *_later_of_stake(stake)]
             for stake in request.stakes
         ],
         "hands": request.hands,
@@ -164,6 +165,13 @@ def canonical(request: wire.CreateTableRequest) -> str:
         talk = request.talk
         body["talk"] = [talk.off, talk.phrases_only, talk.spectators]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def _later_of_stake(stake: state_pb2.Stake) -> list[int]:
+    """What came into the contract later, as far as it is used."""
+    if stake.loss_cap:
+        return [stake.minimum, stake.loss_cap]
+    return [stake.minimum] if stake.minimum else []
 
 
 def _later(timing: state_pb2.Timing) -> list[object]:
@@ -200,6 +208,7 @@ def table_as_created(created: TableCreated) -> state_pb2.Table:
                 book=stake.book,
                 per_unit=stake.per_unit,
                 minimum=stake.minimum,
+                loss_cap=stake.loss_cap,
             )
             for stake in created.stakes
         ],

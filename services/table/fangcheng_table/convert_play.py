@@ -158,6 +158,8 @@ def finished_to_wire(hand: FinishedHand) -> rules.FinishedHand:
 def score_to_wire(score: Score, rule_set: RuleSet) -> rules.Score:
     """A score, its items with their names."""
 
+    # The evaluation service has its own of this: services do not import each other, and what they
+    # share (`fangcheng_kit`) knows no rules.
     def items(counts: Iterable[FanCount]) -> list[rules.FanItem]:
         return [
             rules.FanItem(

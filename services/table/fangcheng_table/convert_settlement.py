@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from fangcheng.table.v1 import events_pb2
@@ -43,6 +44,10 @@ def settle_request(settlement: Settlement, labels: Mapping[str, str]) -> wallet.
             for fee in settlement.fees
         ],
         hold_only=settlement.hold_only,
+        caps=[
+            wallet.LossCap(currency=currency, book=book, most=most)
+            for currency, book, most in settlement.caps
+        ],
     )
 
 
@@ -80,12 +85,34 @@ def payments_from_wire(settled: wallet.Settlement, settlement: Settlement) -> tu
     )
 
 
+def losses(payments: Iterable[Payment]) -> Counter[tuple[int, str, str]]:
+    """What each seat has lost of a hand, by currency and book; less than 0: it has won. No fees."""
+    lost: Counter[tuple[int, str, str]] = Counter()
+    for payment in payments:
+        if payment.reason == FEE:
+            continue
+        if payment.source is not None:
+            lost[payment.source, payment.currency, payment.book] += payment.paid
+        if payment.target is not None:
+            lost[payment.target, payment.currency, payment.book] -= payment.paid
+    return lost
+
+
 def short_seats(settled: wallet.Settlement, settlement: Settlement) -> tuple[int, ...]:
     """Seats that could not pay all they owed, or have less left than the table's minimum."""
+    payments = payments_from_wire(settled, settlement)
+    caps = {(currency, book): most for currency, book, most in settlement.caps}
+    lost = losses(payments)
     short = {
         payment.source
-        for payment in payments_from_wire(settled, settlement)
-        if payment.source is not None and payment.paid < payment.due
+        for payment in payments
+        if payment.source is not None
+        and payment.paid < payment.due
+        and (
+            payment.reason == FEE
+            or (unit := (payment.currency, payment.book)) not in caps
+            or lost[payment.source, *unit] < caps[unit]
+        )
     }
     minimums = {(currency, book): least for currency, book, least in settlement.minimums}
     for balance in settled.balances:

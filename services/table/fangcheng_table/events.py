@@ -39,6 +39,8 @@ class Stake:
     per_unit: int
     minimum: int = 0
     """A seat that has less after a hand cannot go on."""
+    loss_cap: int = 0
+    """What no seat loses more than in a hand; 0: no cap."""
 
 
 @dataclass(frozen=True, slots=True)

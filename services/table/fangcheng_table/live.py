@@ -183,9 +183,12 @@ class LiveTable:
     # What callers do.
 
     def seat_of(self, player_id: str) -> int:
-        """A player's seat; raises `NotSeated` or `RemovedFromTable`."""
+        """A player's seat; raises `NotSeated` or `RemovedFromTable`.
+
+        Whoever is given a seat has it once that is stored: up to then its events are another's.
+        """
         seat = self.state.seat_of(player_id)
-        if seat is None:
+        if seat is None or self.feed.open_view.seats[seat].player_id != player_id:
             raise NotSeated(self.table_id)
         if self.state.seats[seat].removed:
             raise RemovedFromTable(self.table_id)
@@ -389,7 +392,6 @@ class LiveTable:
         )
         self._around.storing(True)
         self._stored(records)
-        self._viewers.part(self.table_id, told)
         if hands:
             self._around.finished()
         self._keep_opening(records)
@@ -404,7 +406,7 @@ class LiveTable:
             self._done = isinstance(records[-1].event, HoldsReleased)
         for record in records:
             self._hands.see(record)
-        self._viewers.publish(records)
+        self._viewers.publish(self.table_id, records)
 
     def _before_hand(self, state: TableState) -> None:
         self._opened_with = freeze(state)

@@ -201,6 +201,7 @@ class ManySeats:
             if not self._relays.may_pass_on:
                 self._problem(place, elsewhere)
                 return
+            self._drop(place)  # or it would be followed where it was played before, too
             try:
                 self._relays.add(place, elsewhere.endpoint, add)
             except ReplicaBusy as busy:

@@ -37,6 +37,7 @@ class Peers:
 
     def __init__(self, kit: Kit) -> None:
         self._kit = kit
+        # One for each endpoint that there has been: no more than replicas that were started since.
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     def stub(self, kind: Callable[[Any], Any], endpoint: str) -> Any:

@@ -18,7 +18,7 @@ import asyncpg
 
 from fangcheng_kit import Batcher
 from fangcheng_kit.migrations import BadDatabase
-from fangcheng_kit.postgres import CONTENDED, GONE, connector, numbered, pool, prepared, session
+from fangcheng_kit.postgres import CONTENDED, FAILED, connector, numbered, pool, prepared, session
 
 from . import postgres_leases as leases
 from .errors import TableArchived
@@ -368,7 +368,7 @@ class PostgresJournal(Reads):
                 return await do(db)
         except asyncpg.IntegrityConstraintViolationError as error:
             raise SequenceConflict(str(error)) from error
-        except (asyncpg.PostgresError, *GONE) as error:
+        except FAILED as error:
             raise JournalError(f"{type(error).__name__}: {error}") from error
 
     def _check_open(self) -> None:

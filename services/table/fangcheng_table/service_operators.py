@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import grpc.aio
 
 from fangcheng.table.v1 import operators_pb2 as wire
-from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1.operators_pb2_grpc import (
     TableOperationsServiceServicer,
     TableOperationsServiceStub,
@@ -26,6 +25,7 @@ from .tables import Tables
 OPERATIONS = "fangcheng.table.v1.TableOperationsService"
 
 Context = grpc.aio.ServicerContext[Any, Any]
+R = TypeVar("R")
 
 
 class _Wanted(Protocol):
@@ -52,31 +52,33 @@ class OperationsServicer(TableOperationsServiceServicer):
         self, request: wire.RemoveFromTableRequest, context: Context
     ) -> wire.RemoveFromTableResponse:
         """See the contract."""
-        table, replayed = await self._do(
-            request, lambda table, order: operating.remove(table, order, request.player_id)
+        return await self._do(
+            request,
+            wire.RemoveFromTableResponse,
+            lambda table, order: operating.remove(table, order, request.player_id),
         )
-        return wire.RemoveFromTableResponse(table=table, replayed=replayed)
 
     @forwarded(TableOperationsServiceStub)
     async def VoidHand(
         self, request: wire.VoidHandRequest, context: Context
     ) -> wire.VoidHandResponse:
         """See the contract."""
-        table, replayed = await self._do(
-            request, lambda table, order: operating.void_hand(table, order, request.hand_number)
+        return await self._do(
+            request,
+            wire.VoidHandResponse,
+            lambda table, order: operating.void_hand(table, order, request.hand_number),
         )
-        return wire.VoidHandResponse(table=table, replayed=replayed)
 
     @forwarded(TableOperationsServiceStub)
     async def CloseTable(
         self, request: wire.CloseTableRequest, context: Context
     ) -> wire.CloseTableResponse:
         """See the contract."""
-        table, replayed = await self._do(
+        return await self._do(
             request,
+            wire.CloseTableResponse,
             lambda table, order: operating.close_table(table, order, after_hand=request.after_hand),
         )
-        return wire.CloseTableResponse(table=table, replayed=replayed)
 
     @forwarded(TableOperationsServiceStub)
     async def SeatPlayer(
@@ -84,10 +86,11 @@ class OperationsServicer(TableOperationsServiceServicer):
     ) -> wire.SeatPlayerResponse:
         """See the contract."""
         (plan,) = convert.seats_from_wire([request.player])
-        table, replayed = await self._do(
-            request, lambda table, order: operating.seat_player(table, order, request.seat, plan)
+        return await self._do(
+            request,
+            wire.SeatPlayerResponse,
+            lambda table, order: operating.seat_player(table, order, request.seat, plan),
         )
-        return wire.SeatPlayerResponse(table=table, replayed=replayed)
 
     async def ListOperatorActions(
         self, request: wire.ListOperatorActionsRequest, context: Context
@@ -106,11 +109,11 @@ class OperationsServicer(TableOperationsServiceServicer):
         )
 
     async def _do(
-        self, request: _Wanted, change: Callable[[Table, Order], bool]
-    ) -> tuple[state_pb2.Table, bool]:
+        self, request: _Wanted, response: Callable[..., R], change: Callable[[Table, Order], bool]
+    ) -> R:
         table = await self._tables.get(request.table_id)
         order = Order(request.request_id, current().subject, request.reason, request.case_id)
         replayed = await table.do(lambda table: change(table, order))
         shown = await table.shown()
         shown.endpoint = self._endpoint
-        return shown, replayed
+        return response(table=shown, replayed=replayed)

@@ -47,6 +47,8 @@ class Settlement:
     hold_only: bool = False
     minimums: tuple[tuple[str, str, int], ...] = ()
     """Currency, book and what a seat must have left to go on."""
+    caps: tuple[tuple[str, str, int], ...] = ()
+    """Currency, book and what no seat loses more than."""
 
 
 def is_owed(created: TableCreated, end: End, *, charged: bool) -> bool:
@@ -89,5 +91,10 @@ def settlement_of(
         hold_only=created.hold_only,
         minimums=tuple(
             (stake.currency, stake.book, stake.minimum) for stake in created.stakes if stake.minimum
+        ),
+        caps=tuple(
+            (stake.currency, stake.book, stake.loss_cap)
+            for stake in created.stakes
+            if stake.loss_cap
         ),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from fangcheng_kit.errors import ServiceError
 
 from .errors import AttendedElsewhere, LeftTable, RemovedFromTable
-from .events import Event, OperatorActed, SeatVacated
+from .events import OperatorActed, SeatVacated
 from .feed import Feed, Reader
 from .metrics import TableMetrics
 from .store import Journal, Record
@@ -87,15 +87,12 @@ class Viewers:
         del self._attending[reader.viewer]
         return True
 
-    def publish(self, records: Sequence[Record]) -> None:
-        """Show what was stored."""
+    def publish(self, table_id: str, records: Sequence[Record]) -> None:
+        """Show what was stored, and end the streams of those who are no longer at the table."""
         for feed in (self.feed, *self._revealed):
             feed.publish(records)
-
-    def part(self, table_id: str, told: Sequence[Event]) -> None:
-        """End the streams of those who are no longer at the table."""
-        for event in told:
-            match event:
+        for record in records:
+            match record.event:
                 case OperatorActed(verb="remove", seat=int(seat)):
                     why: ServiceError = RemovedFromTable(table_id)
                 case SeatVacated(seat):

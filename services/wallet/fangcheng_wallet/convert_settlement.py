@@ -15,6 +15,7 @@ from fangcheng_wallet.ledger import (
     Hold,
     HoldRequest,
     HoldState,
+    LossCap,
     Party,
     PlaceHolds,
     Reversal,
@@ -81,6 +82,7 @@ def settle(request: wire.SettleRequest) -> Settle:
         dict(request.labels),
         tuple(Fee(one.party, one.currency, one.book, one.amount) for one in request.fees),
         request.hold_only,
+        tuple(LossCap(one.currency, one.book, one.most) for one in request.caps),
     )
 
 
@@ -153,6 +155,10 @@ def settlement_to_wire(settlement: Settlement) -> wire.Settlement:
             for one, paid in zip(request.fees, outcome.fees_paid, strict=True)
         ],
         hold_only=request.hold_only,
+        caps=[
+            wire.LossCap(currency=one.currency, book=one.book, most=one.most)
+            for one in request.caps
+        ],
         reversal=None if reversal is None else reversal_to_wire(reversal),
     )
 

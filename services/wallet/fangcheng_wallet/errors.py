@@ -3,8 +3,8 @@
 ::
 
     InvalidArgument     InvalidAmount, InvalidBook, DuplicateHold, TooManyPlayers, DuplicateParty,
-                        UnknownParty, SelfTransfer, DuplicateFee, PlayerRequired, InvalidTime,
-                        InvalidPeriod, InvalidCursor
+                        UnknownParty, SelfTransfer, DuplicateFee, DuplicateCap, PlayerRequired,
+                        InvalidTime, InvalidPeriod, InvalidCursor
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
     FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken, NotOwed
     OutOfRange          BalanceOutOfRange, TimeArchived
@@ -88,6 +88,15 @@ class SelfTransfer(InvalidArgument):
 
     def __init__(self, field: str) -> None:
         super().__init__("SELF_TRANSFER", "Payer and payee are the same.", field)
+
+
+class DuplicateCap(InvalidArgument):
+    """Two caps of one settlement in the same currency and book."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(
+            "DUPLICATE_CAP", "The settlement has a cap in this currency and book already.", field
+        )
 
 
 class DuplicateFee(InvalidArgument):

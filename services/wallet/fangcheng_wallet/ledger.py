@@ -378,6 +378,15 @@ class Fee:
 
 
 @dataclass(frozen=True, slots=True)
+class LossCap:
+    """What a seat may lose in a hand in a currency, its fees aside."""
+
+    currency: str
+    book: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settle(Command["Settlement"]):
     """All payments of a hand. ``parties``: in turn order from the dealer."""
 
@@ -390,6 +399,8 @@ class Settle(Command["Settlement"]):
     hold_only: bool = False
     """In currencies with a floor nobody pays more than what the hand brings him and his holds have
     left; of a hold that is over, what it gave back counts, as far as it is still available."""
+    caps: tuple[LossCap, ...] = ()
+    """In these currencies nobody pays more than what the hand brings him and the cap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -562,6 +573,6 @@ class Leaderboard:
     around: tuple[Place, ...]
     """The own place and its neighbours, best first."""
     closed: bool
-    """The period is over: this never changes again."""
+    """An operation after the period is counted: this never changes again."""
     horizon: int
     """The last operation that is counted; hand it in for pages that belong together."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fangcheng_wallet.clearing import HOUSE, Debt, clear
 from fangcheng_wallet.desk import Desk
 from fangcheng_wallet.errors import (
+    DuplicateCap,
     DuplicateFee,
     DuplicateParty,
     SelfTransfer,
@@ -56,6 +57,9 @@ class _Purses:
         self._unit = currency, book = unit
         self._floor = desk.currency(currency).floor
         self._hold_only = command.hold_only and self._floor is not None
+        self._cap = next(
+            (one.most for one in command.caps if (one.currency, one.book) == unit), None
+        )
         self._accounts = [
             AccountKey(Kind.PLAYER, party.player_id, currency, book) for party in command.parties
         ]
@@ -81,6 +85,12 @@ class _Purses:
                 available = min(available, over)
             means.append(available + self._held(party) if self._holds[party] else available)
         return means
+
+    def capped(self, means: list[int | None]) -> list[int | None]:
+        """What each can pay of the hand, of what it can pay at all."""
+        if self._cap is None:
+            return means
+        return [self._cap if has is None else min(has, self._cap) for has in means]
 
     def balances(self) -> list[PartyBalance]:
         """What the parties have now."""
@@ -133,9 +143,9 @@ def settle(desk: Desk, command: Settle) -> Decision[Settled]:
     """Pay the fees of a table and the transfers of a hand, from holds first, then from what is
     available.
 
-    Who cannot pay everything pays all there is: fees first, then see ``clearing``. A hold that is
-    over has nothing left, so what is available pays; nothing about a hold or a frozen player
-    refuses a settlement.
+    Who cannot pay everything, or because of a cap need not, pays all there is for it: fees first,
+    then see ``clearing``. A hold that is over has nothing left, so what is available pays; nothing
+    about a hold or a frozen player refuses a settlement.
     """
     _check(desk, command)
     holds = _holds_of(desk, command)
@@ -147,7 +157,7 @@ def settle(desk: Desk, command: Settle) -> Decision[Settled]:
         purses = _Purses(desk, command, unit, holds)
         means = purses.means()
         _pay_fees(purses, command, unit, means, fees_paid)
-        _pay_transfers(purses, command, unit, means, paid)
+        _pay_transfers(purses, command, unit, purses.capped(means), paid)
         balances += purses.balances()
         used += purses.used()
     settled = Settled(tuple(paid), tuple(balances), desk.time_us, tuple(fees_paid))
@@ -268,6 +278,13 @@ def _check(desk: Desk, command: Settle) -> None:
         if (fee.party, fee.currency, fee.book) in seen:
             raise DuplicateFee(f"{where}party")
         seen.add((fee.party, fee.currency, fee.book))
+    capped: set[Unit] = set()
+    for number, cap in enumerate(command.caps):
+        where = f"caps[{number}]."
+        desk.check_money(cap.currency, cap.book, cap.most, where)
+        if (cap.currency, cap.book) in capped:
+            raise DuplicateCap(f"{where}currency")
+        capped.add((cap.currency, cap.book))
     for number, player_id in enumerate(parties):
         if desk.view.player(player_id) is None:
             raise UnknownWallet(player_id, f"parties[{number}].player_id")

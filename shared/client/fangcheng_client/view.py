@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import events_pb2, state_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2
 
 FACE_DOWN = 0
 
@@ -472,7 +472,7 @@ class TableView:
         )
 
 
-def shown_name(seat: state_pb2.Seat) -> str:
+def shown_name(seat: state_pb2.Seat | table_pb2.SeatSummary) -> str:
     """The name of a seat's player to show: the profile where it is plain text, else the id."""
     try:
         name = seat.profile.decode("utf-8").strip()

@@ -35,6 +35,9 @@ GONE = (
 )
 """The connection is lost, or there is none to be had; whether a COMMIT was done is not known."""
 
+FAILED = (asyncpg.PostgresError, *GONE)
+"""All that a call to the server may fail with."""
+
 Connect = Callable[[], Awaitable[asyncpg.Connection]]
 
 _MIGRATING = 0x66616E67  # a number of our own among the advisory locks
@@ -98,7 +101,7 @@ async def prepared(connect: Connect, migrations: Migrations) -> AsyncIterator[as
     try:
         async with _prepared(connect, migrations) as db:
             yield db
-    except (asyncpg.PostgresError, *GONE, ValueError) as error:
+    except (*FAILED, ValueError) as error:
         raise BadDatabase(f"the database cannot be used: {error}") from None
 
 

@@ -154,6 +154,7 @@ class Stake(_message.Message):
     BOOK_FIELD_NUMBER: _builtins.int
     PER_UNIT_FIELD_NUMBER: _builtins.int
     MINIMUM_FIELD_NUMBER: _builtins.int
+    LOSS_CAP_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
     """Currency id of the wallet."""
     book: _builtins.str
@@ -164,6 +165,10 @@ class Stake(_message.Message):
     """A seat that has less than this after a hand, in its holds and (unless the table is `hold_only`)
     available, is bankrupt and leaves. One that could not pay all it owed is so in any case.
     """
+    loss_cap: _builtins.int
+    """What no seat loses more than in a hand, its fee aside; 0: there is no such cap. What it owes beyond
+    is not paid, and does not make it bankrupt.
+    """
     def __init__(
         self,
         *,
@@ -171,10 +176,11 @@ class Stake(_message.Message):
         book: _builtins.str = ...,
         per_unit: _builtins.int = ...,
         minimum: _builtins.int = ...,
+        loss_cap: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "loss_cap", b"loss_cap", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

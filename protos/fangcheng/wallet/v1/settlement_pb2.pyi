@@ -653,6 +653,7 @@ class SettleRequest(_message.Message):
     LABELS_FIELD_NUMBER: _builtins.int
     FEES_FIELD_NUMBER: _builtins.int
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
+    CAPS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """`<table id>/<hand number>`: one settlement for each key, ever."""
     hold_only: _builtins.bool
@@ -676,6 +677,10 @@ class SettleRequest(_message.Message):
     def fees(self) -> _containers.RepeatedCompositeFieldContainer[Global___SettlementFee]:
         """Flat fees of the table; at most one for each party, currency and book."""
 
+    @_builtins.property
+    def caps(self) -> _containers.RepeatedCompositeFieldContainer[Global___LossCap]:
+        """What nobody loses more than in this hand; at most one for each currency and book."""
+
     def __init__(
         self,
         *,
@@ -685,14 +690,49 @@ class SettleRequest(_message.Message):
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         fees: _abc.Iterable[Global___SettlementFee] | None = ...,
         hold_only: _builtins.bool = ...,
+        caps: _abc.Iterable[Global___LossCap] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hold_only", b"hold_only", "key", b"key", "labels", b"labels", "parties", b"parties", "transfers", b"transfers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caps", b"caps", "fees", b"fees", "hold_only", b"hold_only", "key", b"key", "labels", b"labels", "parties", b"parties", "transfers", b"transfers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SettleRequest: _TypeAlias = SettleRequest  # noqa: Y015
+
+@_typing.final
+class LossCap(_message.Message):
+    """In a currency a payer pays no more in a settlement than this and what it is paid in it; what it owes
+    beyond is not paid, shared as where it has too little. Fees are not counted.
+
+    Example: `{currency: "silver", most: 5000}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CURRENCY_FIELD_NUMBER: _builtins.int
+    BOOK_FIELD_NUMBER: _builtins.int
+    MOST_FIELD_NUMBER: _builtins.int
+    currency: _builtins.str
+    """Currency id."""
+    book: _builtins.str
+    """Book, where the currency has books; otherwise empty."""
+    most: _builtins.int
+    """Greater than 0, at most 2^53."""
+    def __init__(
+        self,
+        *,
+        currency: _builtins.str = ...,
+        book: _builtins.str = ...,
+        most: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "most", b"most"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LossCap: _TypeAlias = LossCap  # noqa: Y015
 
 @_typing.final
 class SettledTransfer(_message.Message):
@@ -703,7 +743,7 @@ class SettledTransfer(_message.Message):
     TRANSFER_FIELD_NUMBER: _builtins.int
     PAID_FIELD_NUMBER: _builtins.int
     paid: _builtins.int
-    """What was paid of it; less than `transfer.amount` where the payer had too little."""
+    """What was paid of it; less than `transfer.amount` where the payer had too little, or a cap held."""
     @_builtins.property
     def transfer(self) -> Global___SettlementTransfer:
         """The payment that was asked for."""
@@ -785,6 +825,7 @@ class Settlement(_message.Message):
     FEES_FIELD_NUMBER: _builtins.int
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
     REVERSAL_FIELD_NUMBER: _builtins.int
+    CAPS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """Its key."""
     hold_only: _builtins.bool
@@ -819,6 +860,10 @@ class Settlement(_message.Message):
     def reversal(self) -> Global___Reversal:
         """How it was taken back; unset: it was not. Unset in the answer of Settle."""
 
+    @_builtins.property
+    def caps(self) -> _containers.RepeatedCompositeFieldContainer[Global___LossCap]:
+        """As in the request."""
+
     def __init__(
         self,
         *,
@@ -831,10 +876,11 @@ class Settlement(_message.Message):
         fees: _abc.Iterable[Global___SettledFee] | None = ...,
         hold_only: _builtins.bool = ...,
         reversal: Global___Reversal | None = ...,
+        caps: _abc.Iterable[Global___LossCap] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["reversal", b"reversal", "time", b"time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["balances", b"balances", "fees", b"fees", "hold_only", b"hold_only", "key", b"key", "labels", b"labels", "parties", b"parties", "reversal", b"reversal", "time", b"time", "transfers", b"transfers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["balances", b"balances", "caps", b"caps", "fees", b"fees", "hold_only", b"hold_only", "key", b"key", "labels", b"labels", "parties", b"parties", "reversal", b"reversal", "time", b"time", "transfers", b"transfers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

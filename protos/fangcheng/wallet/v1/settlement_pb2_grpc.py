@@ -172,9 +172,9 @@ class SettlementServiceServicer(object):
         """Settles a hand: its fees and all its transfers in all its currencies, together or not at all.
 
         Who pays. Fees come before all transfers. A payer pays from its holds first, then from what is
-        available, unless `hold_only` says that the holds are all. What is paid to a party in a settlement
-        it can pay on in the same one. One who cannot pay in full pays all there is, and those it owes share
-        it pro rata (largest remainder first, then turn order, the house last; where payers who cannot pay
+        available, unless `hold_only` says that the holds are all; in a currency of `caps` no more than the
+        cap. What is paid to a party in a settlement it can pay on in the same one. One who cannot pay in
+        full, or for a cap need not, pays all there is for it, and those it owes share it pro rata (largest remainder first, then turn order, the house last; where payers who cannot pay
         in full owe each other in a circle, each payment is within 1 of its exact share). The answer tells
         what was paid of each transfer and fee. The house always pays. What a party wins is available to it
         at once.
@@ -185,8 +185,8 @@ class SettlementServiceServicer(object):
         The same key with the same body answers the first answer with `replayed`; with another body it is
         refused with ALREADY_EXISTS (SETTLEMENT_KEY_REUSED), the differing fields in the metadata
         `differs`. INVALID_ARGUMENT (DUPLICATE_PARTY, INVALID_BOOK, INVALID_AMOUNT above what the currency
-        is configured for, UNKNOWN_PARTY, SELF_TRANSFER, DUPLICATE_FEE), NOT_FOUND (UNKNOWN_CURRENCY,
-        UNKNOWN_WALLET; UNKNOWN_HOLD, also for a hold of another player), OUT_OF_RANGE
+        is configured for, UNKNOWN_PARTY, SELF_TRANSFER, DUPLICATE_FEE, DUPLICATE_CAP), NOT_FOUND
+        (UNKNOWN_CURRENCY, UNKNOWN_WALLET; UNKNOWN_HOLD, also for a hold of another player), OUT_OF_RANGE
         (BALANCE_OUT_OF_RANGE): then nothing is settled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

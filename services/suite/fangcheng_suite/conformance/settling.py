@@ -84,6 +84,20 @@ async def hold_only(trial: Trial) -> None:
 
 
 @_check
+async def capped_losses(trial: Trial) -> None:
+    """With a cap a payer pays no more than the cap and what it is paid, its fee aside."""
+    answer = await trial.settle(
+        trial.pay(1, 0, 60),
+        trial.pay(1, 2, 30),
+        trial.pay(3, 1, 10),
+        fees=[trial.fee(1, 5)],
+        caps=[trial.cap(50)],
+    )
+    expect(_paid(answer) == [40, 20, 10], f"paid was {_paid(answer)} instead of [40, 20, 10]")
+    await trial.expect_has(HAS + 40, HAS - 55, HAS + 20, HAS - 10)
+
+
+@_check
 async def fees_first(trial: Trial) -> None:
     """Fees are paid to the house before the transfers, from holds first."""
     (hold,) = await trial.place({1: 100})

@@ -119,6 +119,10 @@ class Trial:
             party=party, currency=self.target.currency, book=self.target.book, amount=amount
         )
 
+    def cap(self, most: int) -> wire.LossCap:
+        """What nobody loses more than, in the currency."""
+        return wire.LossCap(currency=self.target.currency, book=self.target.book, most=most)
+
     def settlement(
         self,
         *transfers: wire.SettlementTransfer,

@@ -435,10 +435,12 @@ class Stake(_message.Message):
     BOOK_FIELD_NUMBER: _builtins.int
     PER_UNIT_FIELD_NUMBER: _builtins.int
     MINIMUM_FIELD_NUMBER: _builtins.int
+    LOSS_CAP_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
     book: _builtins.str
     per_unit: _builtins.int
     minimum: _builtins.int
+    loss_cap: _builtins.int
     def __init__(
         self,
         *,
@@ -446,10 +448,11 @@ class Stake(_message.Message):
         book: _builtins.str = ...,
         per_unit: _builtins.int = ...,
         minimum: _builtins.int = ...,
+        loss_cap: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "currency", b"currency", "loss_cap", b"loss_cap", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
