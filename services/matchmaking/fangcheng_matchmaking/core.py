@@ -189,6 +189,10 @@ class Stake:
     """Who has less available may not queue; 0: the buy-in is enough."""
     minimum: int = 0
     """Who has less after a hand leaves the table; 0: nobody has to."""
+    loss_cap_per_hand: int = 0
+    """What nobody loses more than in a hand; 0: no cap."""
+    loss_cap_per_day: int = 0
+    """Who has lost it on a day does not go on, nor queue, before the next; 0: no cap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from .core import Match, NewTicket, Offer, Problem, Ticket, TicketState, form_ma
 from .hands import Hands
 from .joining import CannotJoin, Joining
 from .lobby import Lobby
+from .losses import Calendar
 from .matches import Backoff, Matches, free_players
 from .matching import Queue
 from .metrics import Metrics
@@ -92,6 +93,7 @@ class Matchmaker:
         table_check_seconds: float,
         longest_backoff_seconds: float,
         keep_days: float,
+        calendar: Calendar,
         room_minutes: float,
         clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
@@ -121,7 +123,15 @@ class Matchmaker:
         self._placed: frozenset[str] | None = None
         """The pools of whose waiting tickets each has a place; None: none has been looked at."""
         self._head = 0
-        self._joining = Joining(store, wallet, tables, admission, self._free_players)
+        self._joining = Joining(
+            store,
+            wallet,
+            tables,
+            admission,
+            self._free_players,
+            calendar=calendar,
+            clock_ms=clock_ms,
+        )
         self._matches = Matches(
             store,
             self.board,
@@ -149,8 +159,9 @@ class Matchmaker:
             store,
             tables,
             admission,
+            calendar=calendar,
             is_mine=lambda: NO_POOL in self._mine,
-            rates=self._rates,
+            matter=self._hands_matter,
             clock_ms=clock_ms,
             backoff=Backoff(longest_backoff_seconds, chance),
             log=log,
@@ -497,11 +508,13 @@ class Matchmaker:
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot end tables")
 
-    def _rates(self) -> bool:
-        return any(
-            pool.rating is not None and pool.rating.by_skill
-            for offer in self.offers.values()
-            for pool in offer.pools
+    def _hands_matter(self) -> bool:
+        """Some pool or room asks what finished hands say: of skill, or of losses."""
+        pools = [pool for offer in self.offers.values() for pool in offer.pools]
+        terms = [pool.terms for pool in pools]
+        terms += [template.terms for template in self.lobby.templates.values()]
+        return any(pool.rating is not None and pool.rating.by_skill for pool in pools) or any(
+            stake.loss_cap_per_day for one in terms for stake in one.stakes
         )
 
     async def _tell_positions(self) -> None:

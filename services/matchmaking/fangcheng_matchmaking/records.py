@@ -9,13 +9,14 @@ from typing import Any, Protocol
 import msgspec
 
 from .core import LIVE, Match, MatchState, Member, NewTicket, Ticket, TicketState
+from .losses import Losses, Unit
 from .rooms import Room, UnknownRoom, after
 from .skill import Skill
 from .store import (
     UNREADABLE,
     Apart,
+    FinishedHand,
     LiveTicket,
-    RatedHand,
     RequestReused,
     UnknownMatch,
     UnknownTicket,
@@ -334,23 +335,39 @@ def read_skill(db: Db, player_id: str, rule_set: str) -> Skill:
     return Skill(*rows[0]) if rows else Skill()
 
 
-def counts(db: Db, hand: RatedHand) -> bool:
-    """Whether a hand counts for skills and has not been counted."""
-    if not hand.nets:
-        return False
+def read_played(db: Db, hand: FinishedHand) -> Match | None:
+    """The match whose table has played a hand; None: it is not ours, or the hand was noted."""
     for (record,) in db.rows("SELECT record FROM matches WHERE table_id = ?", hand.table_id):
-        match = msgspec.json.decode(record, type=Match)
-        if match.rated and not any(seat.is_bot for seat in match.seats):
-            return bool(
-                db.rows(
-                    "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
-                    " SET hand_number = excluded.hand_number"
-                    " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
-                    hand.table_id,
-                    hand.number,
-                )
-            )
-    return False
+        is_new = db.rows(
+            "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
+            " SET hand_number = excluded.hand_number"
+            " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
+            hand.table_id,
+            hand.number,
+        )
+        return msgspec.json.decode(record, type=Match) if is_new else None
+    return None
+
+
+def add_loss(db: Db, player_id: str, day: int, unit: Unit, amount: int) -> None:
+    """Adds to what a player has lost on a day."""
+    db.rows(
+        "INSERT INTO losses VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (player_id, day, currency, book) DO UPDATE"
+        " SET lost = losses.lost + excluded.lost",
+        player_id,
+        day,
+        *unit,
+        amount,
+    )
+
+
+def read_losses(db: Db, player_id: str, day: int) -> Losses:
+    """What a player has lost on a day."""
+    rows = db.rows(
+        "SELECT currency, book, lost FROM losses WHERE player_id = ? AND day = ?", player_id, day
+    )
+    return {(currency, book): int(lost) for currency, book, lost in rows}
 
 
 def save_skill(db: Db, player_id: str, rule_set: str, skill: Skill) -> None:

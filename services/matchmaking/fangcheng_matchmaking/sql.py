@@ -289,6 +289,7 @@ class SqlStore(SqlShared):
                 before_ms,
             )
             db.rows("DELETE FROM met WHERE time_ms < ?", before_ms)
+            db.rows("DELETE FROM losses WHERE (day + 2) * 86400000 < ?", before_ms)
             db.rows("DELETE FROM rooms WHERE state = 'closed' AND expires_ms < ?", before_ms)
             db.rows(
                 "DELETE FROM rated_tables WHERE NOT EXISTS"
