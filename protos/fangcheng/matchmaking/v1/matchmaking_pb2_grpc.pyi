@@ -60,9 +60,9 @@ class MatchmakingServiceStub:
     NOT_FOUND (UNKNOWN_TICKET), which is also the answer for another player's ticket.
     """
     LeaveQueue: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.LeaveQueueRequest, _matchmaking_pb2.LeaveQueueResponse]
-    """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out already changes
-    nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
-    comes when the outcome is known.
+    """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out
+    already changes nothing. A ticket that is being matched stops the match, unless its table, or the
+    seat at one under way, was asked for; the answer comes when the outcome is known.
 
     NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
     metadata `table_id`).
@@ -114,9 +114,9 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     NOT_FOUND (UNKNOWN_TICKET), which is also the answer for another player's ticket.
     """
     LeaveQueue: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.LeaveQueueRequest, _matchmaking_pb2.LeaveQueueResponse]  # type: ignore[assignment]
-    """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out already changes
-    nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
-    comes when the outcome is known.
+    """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out
+    already changes nothing. A ticket that is being matched stops the match, unless its table, or the
+    seat at one under way, was asked for; the answer comes when the outcome is known.
 
     NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
     metadata `table_id`).
@@ -189,9 +189,9 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _matchmaking_pb2.LeaveQueueRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_matchmaking_pb2.LeaveQueueResponse, _abc.Awaitable[_matchmaking_pb2.LeaveQueueResponse]]:
-        """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out already changes
-        nothing. A ticket that is being matched stops the match, unless its table was asked for; the answer
-        comes when the outcome is known.
+        """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out
+        already changes nothing. A ticket that is being matched stops the match, unless its table, or the
+        seat at one under way, was asked for; the answer comes when the outcome is known.
 
         NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
         metadata `table_id`).
