@@ -21,6 +21,7 @@ run: setup ## Start every service here, with bots at practice tables, until Ctrl
 
 demo: setup ## Play hands of every rule set between four bots, then audit the ledger
 	@$(BIN)/fangcheng demo
+	@echo 'Next: make run, and in another terminal $(BIN)/fangcheng watch'
 
 test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
@@ -67,6 +68,7 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 	$(BIN)/python benchmarks/rules.py
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/matchmaking.py
 	$(BIN)/python benchmarks/wallet.py
 	$(BIN)/python benchmarks/report.py
 

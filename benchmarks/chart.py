@@ -72,6 +72,7 @@ def curves(
     left, right, top, bottom, height = 60, 170, HEAD, 300, 350
     sizes = sorted({size for curve in points.values() for size, _ in curve})
     most = max([share for curve in points.values() for _, share in curve] + [1.0])
+    most = max([most, *(share for _, share in goals)])
 
     def x(size: int) -> float:
         place = size / sizes[-1] if even else math.log10(size) / (math.log10(sizes[-1]) or 1.0)

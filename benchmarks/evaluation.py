@@ -3,6 +3,7 @@
     python benchmarks/evaluation.py
 
 Bulk: one evaluator, as a share of the rate in this process on one core, on the same records.
+A replica: how long one takes to start, and how much memory it has.
 Replicas: more and more of them behind one channel. All share the machine's cores with their client,
 so that more replicas than cores cannot be quicker, and CPU time is told too: what others do on the
 machine meanwhile is not in it.
@@ -312,6 +313,32 @@ def in_process_rate(records: packed.Records) -> tuple[float, float]:
     return rate, 1e6 * cpu / len(hands)
 
 
+async def replica(lines: Lines, records: packed.Records, key: str) -> None:
+    """How soon a replica serves, and what it holds then and later: of some, one after the other."""
+    found = []
+    for _ in range(ROUNDS + 1):
+        begun = time.perf_counter()
+        async with evaluators(1, key) as (one,):
+            seconds = time.perf_counter() - begun
+            cpu, idle = one.cpu_seconds(), one.memory_bytes()
+            async with connect(one.address, mint_token(key, "operator")) as channel:
+                await Bulk(channel, records, len(records)).unary()
+            found.append((1e3 * seconds, 1e3 * cpu, idle / 1e6, one.memory_bytes() / 1e6))
+    # The first may have had to compile.
+    start, cpu, idle, after = map(statistics.median, zip(*found[1:], strict=True))
+    for what, figure, unit, note in (
+        (
+            "from its start until it serves, warm",
+            start,
+            "ms",
+            f"{cpu:,.0f} ms of CPU time (promised: under 600)",
+        ),
+        ("memory, all rule sets ready", idle, "MB", "promised: under 280"),
+        (f"memory after a message of {len(records):,} hands", after, "MB", ""),
+    ):
+        lines.add(Line("A replica", what, figure, unit, note=note, rate=False))
+
+
 async def replicas(lines: Lines, records: packed.Records, key: str) -> None:
     """More and more evaluators behind one channel."""
     question = a_question()
@@ -354,6 +381,7 @@ async def main() -> None:
     lines = Lines("evaluation")
     records = winning_shapes()
     await bulk(lines, records, key)
+    await replica(lines, records, key)
     await replicas(lines, records, key)
     lines.save()
 

@@ -61,8 +61,9 @@ async def start(
 
 
 async def stop(process: asyncio.subprocess.Process) -> None:
-    """End it."""
-    process.terminate()
+    """End it, where it has not ended by itself."""
+    if process.returncode is None:
+        process.terminate()
     await process.wait()
 
 

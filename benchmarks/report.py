@@ -23,6 +23,9 @@ TABLES_CHART = "performance-tables.svg"
 HANDS_CHART = "performance-hands.svg"
 BULK_CHART = "performance-bulk.svg"
 WALLET_CHART = "performance-wallet.svg"
+WAITS_CHART = "performance-waits.svg"
+DAY_CHART = "performance-day.svg"
+SEATING_CHART = "performance-seating.svg"
 
 HEAD = """\
 # Performance
@@ -69,7 +72,8 @@ smaller messages it is most of all, so send many hands at a time.
 The evaluators share the cores named below with their client, one Python process: there, more of
 them than cores is not quicker, and calls for single hands are bounded by the client. Plan by CPU
 time, which is what a hand costs wherever it is evaluated. Evaluators share nothing, so with a core
-each their rates add up.
+each their rates add up. A replica's start is that of its process, the interpreter's included, with
+tables and machine code kept from an earlier one, until its health says that it serves.
 """,
     "tables": f"""\
 ## Live tables
@@ -90,6 +94,36 @@ beneath them, 13 % to turns and clocks, 12 % to the journal, 8 % to asking the e
 what each viewer sees and 5 % to the hand itself. So what comes thick is gathered: events of a busy
 stream for 10 ms, appends for 3, questions for 5, appends in one statement for all tables; and the
 garbage collector, which took up to 300 ms at a time, looks through what tables keep only seldom.
+""",
+    "matchmaking": f"""\
+## Matchmaking
+
+First the matcher alone, one process on one core, with a clock of the benchmark's own that goes on
+by the CPU time that the matcher takes. The pool is ranked by skill: ratings two points to either
+side at first, a point more for every second, 25 at most. Ratings are drawn about 25 with a
+deviation of 25/3, which is what OpenSkill takes players to be before it has seen them; arrivals are
+a Poisson process. That somebody waits until four have come, and until the spread reaches them, is
+the pool's doing; the matcher adds the time that it takes itself, and that is in the figures too.
+
+![Seconds waited, by share of the players]({WAITS_CHART})
+
+Then whole days of that pool. How many come in an hour follows a curve of our own after what games
+publish of their servers: nine times as many at nine in the evening as before dawn. One ticket in
+ten is two friends, two players in three queue again after their table, which takes twelve minutes
+on average, and who have just met do not meet again within ten seconds. A small pool waits for its
+players, above all at night: there, let bots fill it up, or let the spread widen faster.
+
+![Seconds waited, by the hour of a day]({DAY_CHART})
+
+And the whole way, from `JoinQueue` to the first prompt of the first hand, with evaluator, tables,
+wallet and matchmaking as processes, each with its database in a file (`synchronous=FULL`): the
+ticket, the match, the holds (in the pool for silver), the table, the seat in the gateway's stream,
+the deal, and from then on a discard every three seconds at each of the tables. In the pools with
+bots no four come in a second and a half, mostly: that wait is most of theirs.
+
+![Seconds from JoinQueue to the first prompt, by players a second]({SEATING_CHART})
+
+The services, the gateway and its players share the cores named below.
 """,
     "wallet": f"""\
 ## Settlements
@@ -190,6 +224,40 @@ def tables_chart(result: Result) -> str:
     return chart.curves("Milliseconds until all seats know", "tables", points, goals, even=True)
 
 
+def waits_chart(result: Result) -> str:
+    """Seconds waited where tickets come to an empty pool, by share of the players."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    for figures in (line.figures for line in result.lines if "rate" in line.figures):
+        if not figures["waiting"]:
+            shares = [(int(key[1:]), one) for key, one in figures.items() if key.startswith("p")]
+            points[f"{figures['rate']:,.0f} tickets/s"] = shares
+    title = "Seconds waited at most, tickets that come to an empty pool"
+    return chart.curves(title, "% of the players", points, (), even=True)
+
+
+def day_chart(result: Result) -> str:
+    """Seconds waited, by the hour."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    for figures in (line.figures for line in result.lines if "hour" in line.figures):
+        for name, key in (("one in a hundred", "p99"), ("half of them", "p50")):
+            points.setdefault(name, []).append((int(figures["hour"]), figures[key]))
+    return chart.curves("Seconds waited, by the hour of a day", "o'clock", points, (), even=True)
+
+
+def seating_chart(result: Result) -> str:
+    """Seconds until the first prompt, by players a second."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    goals = []
+    for line in (line for line in result.lines if "players" in line.figures):
+        players = int(line.figures["players"])
+        pools = "bots allowed" if "bots after" in line.group else "no bots"
+        for name, key in (("p99", "p99"), ("p50", "p50")):
+            points.setdefault(f"{pools}, {name}", []).append((players, line.figures[key]))
+        goals.append((players, line.figures["promised"]))
+    title = "Seconds from JoinQueue to the first prompt of the first hand"
+    return chart.curves(title, "players a second", points, goals[-1:], even=True)
+
+
 def wallet_chart(result: Result) -> str:
     """Hands of five legs, by callers."""
     points: dict[str, list[tuple[int, float]]] = {}
@@ -207,25 +275,29 @@ def wallet_chart(result: Result) -> str:
 
 
 CHARTS = {
-    "kernels": (KERNELS_CHART, kernels_chart),
-    "hands": (HANDS_CHART, hands_chart),
-    "evaluation": (BULK_CHART, bulk_chart),
-    "tables": (TABLES_CHART, tables_chart),
-    "wallet": (WALLET_CHART, wallet_chart),
+    "kernels": {KERNELS_CHART: kernels_chart},
+    "hands": {HANDS_CHART: hands_chart},
+    "evaluation": {BULK_CHART: bulk_chart},
+    "tables": {TABLES_CHART: tables_chart},
+    "matchmaking": {
+        WAITS_CHART: waits_chart,
+        DAY_CHART: day_chart,
+        SEATING_CHART: seating_chart,
+    },
+    "wallet": {WALLET_CHART: wallet_chart},
 }
 
 
 def pages() -> dict[str, str]:
     """Every file of the report, by name."""
     found = {path.stem: Result.read(path) for path in RESULTS.glob("*.json")}
-    made = {}
+    made: dict[str, str] = {}
     text = [HEAD]
     for name, about in ABOUT.items():
         result = found.get(name)
         if result is None:  # measured on its own, so far
             continue
-        file, draw = CHARTS[name]
-        made[file] = draw(result)
+        made |= {file: draw(result) for file, draw in CHARTS[name].items()}
         busy = "" if result.load is None else f"; load average before it began: {result.load:.1f}"
         text.append(
             f"{about}\nMeasured on {result.date}: {result.machine}{busy}.\n\n{table(result)}"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import xiangting
+from measure import ROUNDS, cores, pin
 
 from fangcheng_evaluation.core import warm_up
 from fangcheng_rules.analysis import analyze
@@ -28,7 +29,6 @@ from fangcheng_rules.simulate import SimplePlayer, play_hands
 
 HANDS = 20_000
 WHOLE_HANDS = 200
-ROUNDS = 5
 SEED = 20_240_601
 
 T = TypeVar("T")
@@ -114,6 +114,7 @@ def measure(rules: RuleSet) -> None:
 
 
 if __name__ == "__main__":
+    pin(cores()[0])
     warm_up()
     print(f"The rules, {'compiled' if speed.COMPILED else 'interpreted'}, one core")
     for each in RULE_SETS:

@@ -23,7 +23,7 @@ import secrets
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,7 @@ SEED = 20_240_601
 class Gateway:
     """One stream with the seats of many tables, and the bots that sit there."""
 
-    def __init__(self, stub: Any, tables: Mapping[str, str], chance: random.Random) -> None:
-        """`tables`: by their ids, the name that their players share."""
+    def __init__(self, stub: Any, chance: random.Random) -> None:
         self.acts = 0
         self.seconds: list[float] = []
         """From each discard that was sent until all four seats had it."""
@@ -67,12 +66,18 @@ class Gateway:
         self._requests: asyncio.Queue[wire.AttendManyRequest] = asyncio.Queue()
         self._sent: dict[str, float] = {}
         self._told: dict[str, int] = {}
-        for table_id, name in tables.items():
-            for seat in range(4):
-                add = wire.AddSeat(player_id=player(name, seat), table_id=table_id)
-                self._requests.put_nowait(wire.AttendManyRequest(add=add))
+        self._first: dict[str, asyncio.Future[float]] = {}
         self._call = stub.AttendMany(self._to_send())
         self.task = asyncio.create_task(self._read())
+
+    def sit(self, player_id: str, table_id: str) -> None:
+        """Attends for a player from now on, and acts for him."""
+        add = wire.AddSeat(player_id=player_id, table_id=table_id)
+        self._requests.put_nowait(wire.AttendManyRequest(add=add))
+
+    def first_prompt(self, table_id: str) -> asyncio.Future[float]:
+        """When the first prompt at a table came, by `perf_counter`."""
+        return self._first.setdefault(table_id, asyncio.get_running_loop().create_future())
 
     async def _to_send(self) -> AsyncIterator[wire.AttendManyRequest]:
         while True:
@@ -88,6 +93,9 @@ class Gateway:
                     self._heard(one.table_id, now)
                 elif event.HasField("prompt"):
                     prompt = event.prompt
+                    first = self.first_prompt(one.table_id)
+                    if not first.done():
+                        first.set_result(now)
                     act = wire.ActRequest(
                         table_id=one.table_id,
                         decision_id=prompt.decision_id,
@@ -200,7 +208,10 @@ async def main() -> None:
             if not gateways:
                 idle = (service.memory_bytes() - empty) / STEP
             channel = await stack.enter_async_context(connected("service:gateway", "act_as"))
-            gateways.append(Gateway(TableServiceStub(channel), tables, chance))
+            gateways.append(Gateway(TableServiceStub(channel), chance))
+            for table_id, name in tables.items():
+                for seat in range(4):
+                    gateways[-1].sit(player(name, seat), table_id)
             worst = await measured(lines, STEP * len(gateways), gateways, service, evaluator)
             count = STEP * len(gateways)
             if (worst > PROMISED_MS and count >= given.least) or count >= given.most:

@@ -393,6 +393,52 @@ async def test_beyond_the_queue_calls_and_new_streams_are_refused_and_begun_stre
             assert refused == 2
 
 
+async def test_a_stream_too_many_is_refused_until_others_have_ended() -> None:
+    async with served(most_streams=2) as (running, channel):
+        stub: Any = evaluation_pb2_grpc.EvaluationServiceStub(channel)
+
+        async def opened() -> Any:
+            stream = stub.StreamHands()
+            await stream.write(message(record()))
+            assert len((await stream.read()).results) == 40
+            return stream
+
+        async def refused() -> Problem:
+            return await problem(anext(aiter(stub.StreamHands(iter([message(record())])))))
+
+        async def is_let_in() -> bool:
+            try:
+                await opened()
+            except grpc.aio.AioRpcError as error:
+                if explain(error).reason == "EVALUATOR_BUSY":
+                    return False
+                raise
+            return True
+
+        first, second = await opened(), await opened()
+        told = await refused()
+        assert (told.code.name, told.reason) == ("RESOURCE_EXHAUSTED", "EVALUATOR_BUSY")
+        assert told.retry_after_seconds == 1
+        counted = running.kit.registry.get_sample_value(
+            "fangcheng_evaluation_refused_calls_total", {"lane": "packed"}
+        )
+        assert counted == 1
+        # It is streams that are too many: a message by itself is answered.
+        assert len((await stub.EvaluateHands(request(record()))).results) == 40
+        await first.done_writing()
+        assert await first.read() == grpc.aio.EOF
+        first = await opened()
+        await refused()
+        # However a stream ends: by a refusal, or because its client has gone.
+        await first.write(message(b""))
+        assert (await problem(first.read())).reason == "INVALID_REQUEST"
+        second.cancel()
+        await opened()
+        async with asyncio.timeout(30):
+            while not await is_let_in():
+                pass
+
+
 @pytest.mark.parametrize("how", ["cancel", "deadline"])
 @pytest.mark.parametrize("kind", ["unary", "stream"])
 async def test_work_for_a_caller_that_is_gone_ends_with_its_chunk(how: str, kind: str) -> None:

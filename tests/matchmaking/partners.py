@@ -228,6 +228,7 @@ class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
         dissolved: bool = False,
         ended: float | None = None,
         labels: Mapping[str, str] | None = None,
+        payments: Sequence[events_pb2.SettledPayment] = (),
     ) -> None:
         entry = records_pb2.FinishedHandEntry(
             table_id=table.table_id,
@@ -239,11 +240,12 @@ class FakeRecords(records_pb2_grpc.TableRecordServiceServicer):
         )
         entry.ended.FromMilliseconds(int(1_000 * (time.time() if ended is None else ended)))
         ended = events_pb2.TableEvent(hand_ended=events_pb2.HandEnded(net=nets))
+        settled = events_pb2.TableEvent(hand_settled=events_pb2.HandSettled(payments=payments))
         self.hands.append(
             records_pb2.FinishedHand(
                 cursor=str(len(self.hands) + 1),
                 entry=entry,
-                record=records_pb2.HandRecord(events=[events_pb2.TableEvent(), ended]),
+                record=records_pb2.HandRecord(events=[events_pb2.TableEvent(), ended, settled]),
             )
         )
 

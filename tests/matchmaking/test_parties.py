@@ -209,8 +209,9 @@ async def test_in_a_paused_pool_nothing_is_matched_and_no_ticket_is_lost(world: 
     assert (friends.paused, friends.closed, friends.waiting) == (True, False, 4)
     await operator.PausePool(ops.PausePoolRequest(pool_id="friends", close=True, reason="at four"))
     late = await world.player("late")
-    with pytest.raises(grpc.aio.AioRpcError, match=r"closed for now\. at four"):
+    with pytest.raises(grpc.aio.AioRpcError, match=r"closed for now\. at four") as error:
         await late.join("friends")
+    assert (explain(error.value).reason, explain(error.value).field) == ("POOL_CLOSED", "pool_id")
     await operator.ResumePool(ops.ResumePoolRequest(pool_id="friends"))
     await eventually(lambda: len(world.tables.open_tables) == 1)
     unknown = operator.PausePool(ops.PausePoolRequest(pool_id="none"))

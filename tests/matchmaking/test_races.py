@@ -25,6 +25,7 @@ from fangcheng_client import explain
 from fangcheng_matchmaking.admission import Admission
 from fangcheng_matchmaking.core import MatchState, Member, NewTicket, Ticket, TicketState
 from fangcheng_matchmaking.joining import CannotJoin
+from fangcheng_matchmaking.losses import Calendar
 from fangcheng_matchmaking.matchmaker import Matchmaker
 from fangcheng_matchmaking.metrics import Metrics
 from fangcheng_matchmaking.migrations import QUEUES
@@ -120,6 +121,7 @@ class Replica:
             table_check_seconds=0.1,
             longest_backoff_seconds=0.1,
             keep_days=7,
+            calendar=Calendar(0),
             room_minutes=60,
             clock_ms=loop.now_ms,
         )

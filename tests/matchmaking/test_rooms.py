@@ -383,7 +383,14 @@ async def test_what_is_unknown_of_a_room_is_named(world: World) -> None:
     assert await reason(b.sit(0)) == "SEAT_TAKEN"
     await (await world.guest("c")).enter(a.room.code)
     await (await world.guest("d")).enter(a.room.code)
-    assert await reason(stranger.enter(a.room.code)) == "ROOM_FULL"
+    for call, refusal in (
+        (stranger.enter(a.room.code), ("ROOM_FULL", "code")),
+        (a.start(), ("NOT_READY", "room_id")),
+        (b.start(), ("NOT_THE_OWNER", "room_id")),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await call
+        assert (explain(error.value).reason, explain(error.value).field) == refusal
 
 
 async def test_codes_cannot_be_tried_one_after_the_other(world: World) -> None:

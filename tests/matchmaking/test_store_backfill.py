@@ -9,8 +9,8 @@ import pytest
 from fangcheng_matchmaking.core import Match, MatchState, Member, Ticket, TicketState
 from fangcheng_matchmaking.store import (
     Apart,
+    FinishedHand,
     LiveTicket,
-    RatedHand,
     SeatOffered,
     SomebodyLeaves,
     Store,
@@ -227,8 +227,8 @@ async def test_hands_of_a_table_count_for_skills_but_those_with_a_bot_that_came_
     await store.seated("o", "table", "e")
     four = ("p0", "p1", "p2", "p3")
     with_bot = ("p0", "p8", "p2", "p3")
-    for number, players, counts in ((1, four, True), (2, with_bot, False), (3, four, True)):
-        hand = RatedHand(
+    for number, players, hands in ((1, four, 1), (2, with_bot, 1), (3, four, 2), (3, four, 2)):
+        hand = FinishedHand(
             cursor=str(number),
             table_id="table",
             number=number,
@@ -236,4 +236,5 @@ async def test_hands_of_a_table_count_for_skills_but_those_with_a_bot_that_came_
             player_ids=players,
             nets=(3, -1, -1, -1),
         )
-        assert await store.rate(hand) == counts
+        await store.note(hand, 1)
+        assert (await store.skill("p0", "shandong")).hands == hands

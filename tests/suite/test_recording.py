@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import os
 import pty
+import random
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from google.protobuf import json_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from fangcheng.table.v1 import events_pb2, records_pb2
 from fangcheng_suite.commands import app
 from fangcheng_suite.errors import SuiteError
 from fangcheng_suite.recording import in_words, read
 from fangcheng_suite.render import Ink
+from fangcheng_suite.replaying import show_replay
+from fangcheng_suite.verify import verify
 from tests.table.hands import played_record
 
 RECORD = played_record("baishan_kele", 4)
@@ -96,6 +106,85 @@ def test_a_forged_file_is_told_with_what_does_not_follow(run: Run, tmp_path: Pat
     ended = run("verify", file)
     assert ended.exit_code == 1
     assert "does not follow" in ended.stderr
+
+
+def forged(change: Callable[[records_pb2.HandRecord], object]) -> records_pb2.HandRecord:
+    record = records_pb2.HandRecord()
+    record.CopyFrom(RECORD)
+    change(record)
+    return record
+
+
+def _discarded(record: records_pb2.HandRecord) -> events_pb2.Discarded:
+    return next(event.discarded for event in record.events if event.HasField("discarded"))
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (records_pb2.HandRecord(), "no table has a hand 0"),
+        (
+            forged(lambda it: setattr(it, "hand_number", 2**32 - 1)),
+            "no table has a hand 4294967295",
+        ),
+        (forged(lambda it: setattr(it.rules, "id", "riichi")), "there is no rule set 'riichi'"),
+        (forged(lambda it: setattr(it.rules, "revision", 9)), "baishan_kele is here in revision 1"),
+        (forged(lambda it: it.entropy.pop()), "does not check out|is of no hand"),
+        (forged(lambda it: setattr(_discarded(it), "tile", 9)), "9 is not the code of a tile"),
+        (forged(lambda it: setattr(_discarded(it), "seat", 4)), "does not follow"),
+    ],
+    ids=lambda it: it if isinstance(it, str) else "",
+)
+def test_a_record_that_no_hand_can_have_is_told_in_a_line(
+    run: Run, tmp_path: Path, record: records_pb2.HandRecord, said: str
+) -> None:
+    file = tmp_path / "forged.json"
+    file.write_text(json_format.MessageToJson(record), "utf-8")
+    ended = run("verify", file)
+    assert ended.exit_code == 1
+    assert re.search(said, " ".join(ended.stderr.split())), ended.stderr
+
+
+def fields_of(message: Message) -> Iterator[tuple[Message, FieldDescriptor]]:
+    """Every field that a message has set, those of the messages in it too."""
+    for field, value in message.ListFields():
+        yield message, field
+        if field.message_type and not hasattr(value, "keys"):
+            for inner in value if hasattr(value, "__len__") else [value]:
+                yield from fields_of(inner)
+
+
+def verified(record: records_pb2.HandRecord) -> None:
+    verify(record, record.table_commitment)
+
+
+def replayed(record: records_pb2.HandRecord) -> None:
+    console = Console(file=io.StringIO(), force_terminal=False)
+    asyncio.run(show_replay(record, console, Ink(chinese=False), speed=1, step=False))
+
+
+@pytest.mark.parametrize("rules", ["baishan_kele", "baicheng", "shandong"])
+def test_whatever_is_changed_in_a_record_there_is_an_answer(rules: str) -> None:
+    chance = random.Random(rules)
+    honest = played_record(rules, 4)
+    refused = 0
+    for _ in range(25):
+        record = records_pb2.HandRecord()
+        record.CopyFrom(honest)
+        message, field = chance.choice(list(fields_of(record)))
+        value = getattr(message, field.name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            setattr(message, field.name, chance.choice([0, 4, 9, 99]))
+        elif hasattr(value, "pop") and not hasattr(value, "keys"):
+            value.pop(chance.randrange(len(value)))
+        else:
+            message.ClearField(field.name)
+        for follow in (verified, replayed):
+            try:
+                follow(record)
+            except SuiteError:
+                refused += 1
+    assert refused > 5
 
 
 @pytest.mark.parametrize(

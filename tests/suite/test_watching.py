@@ -107,7 +107,7 @@ def test_a_picture_says_what_all_are_asked() -> None:
     view.vote = state_pb2.TableVote(decision_id="vote-1", seat=3, agreed=[0, 3])
     assert "To dissolve the table: Mei, Ju agree so far." in drawn(view)
     seats[1].player_id = seats[1].name = ""
-    assert "waits for another player" in drawn(view)
+    assert "0  waits for another player" in drawn(view)
 
 
 def drawn(view: TableView) -> str:

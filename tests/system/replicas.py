@@ -33,9 +33,9 @@ from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import explain, hands
 from fangcheng_kit.principal import mint_token
 
+from .processes import KEY
 from .running import LONG_SECONDS, environment
 
-KEY = "a development key of the tests, long enough"
 TOKEN = mint_token(KEY, "operator", ttl_seconds=3_600)
 HANDLED = re.compile(
     r'^grpc_server_handled_total\{.*grpc_method="Analyze".*\} (\S+)$', re.MULTILINE
@@ -48,15 +48,12 @@ READY = pb.AnalyzeRequest(
 """A hand that waits on two honours."""
 
 
-async def until(
-    holds: Callable[[], Awaitable[bool]], what: str, within_seconds: float = LONG_SECONDS
-) -> float:
-    """Wait for a condition; how many seconds it took. Fails the test where it does not come."""
+async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
+    """Wait for a condition; fails the test where it does not come."""
     begun = time.monotonic()
     while not await holds():
-        assert time.monotonic() - begun < within_seconds, f"it did not come to be: {what}"
+        assert time.monotonic() - begun < LONG_SECONDS, f"it did not come to be: {what}"
         await asyncio.sleep(0.02)
-    return time.monotonic() - begun
 
 
 @dataclass

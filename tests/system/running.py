@@ -24,8 +24,15 @@ SIXTH = Path(__file__).parent.parent / "sixth"
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without what is set for a suite of its user's."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("FANGCHENG_")}
+    """This process's environment without what is set for a suite of its user's.
+
+    What is compiled already stays.
+    """
+    kept = {
+        name: text
+        for name, text in os.environ.items()
+        if not name.startswith("FANGCHENG_") or name == "FANGCHENG_CACHE_DIR"
+    }
     return {**kept, "PYTHONUTF8": "1", "PYTHONPATH": str(SIXTH), **more}
 
 

@@ -19,7 +19,8 @@ import grpc.aio
 import pytest
 
 from fangcheng.wallet.v1 import wallet_pb2 as wire
-from tests.system.wallets import ENGINES, Caller, Database, WalletProcess, ledger
+from tests.system.processes import Service
+from tests.system.wallets import ENGINES, Caller, Database, ledger
 
 SECONDS = float(os.environ.get("FANGCHENG_CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("FANGCHENG_CHAOS_SEED", "1"))
@@ -83,7 +84,7 @@ class Reader:
         await self._warehouse.channel.close()
 
 
-async def faults(database: Database, wallet: WalletProcess, chance: random.Random) -> int:
+async def faults(database: Database, wallet: Service, chance: random.Random) -> int:
     """Something goes wrong every half second or so; how often it did."""
     until = time.monotonic() + SECONDS
     count = 0
@@ -124,7 +125,8 @@ async def test_the_bank_adds_up_at_every_read_whatever_happens(tmp_path: Path, e
         reader = Reader(wallet.address)
         async with load.running(), asyncio.TaskGroup() as group:
             wrong = group.create_task(faults(database, wallet, random.Random(SEED)))
-            while not wrong.done():
+            # On a machine so busy that little was answered meanwhile, it goes on.
+            while not (wrong.done() and swallowed and reader.audits > 1 and reader.entries):
                 await reader.read()
         await load.check()
         await reader.read()
@@ -134,6 +136,3 @@ async def test_the_bank_adds_up_at_every_read_whatever_happens(tmp_path: Path, e
             f"{reader.entries} entries streamed, {len(load.answers)} calls answered, "
             f"{load.repeats} repeated"
         )
-        assert reader.audits > 1
-        assert reader.entries > 0
-        assert swallowed > 0

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import random
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,9 +26,8 @@ from fangcheng.wallet.v1 import wallet_pb2 as wire
 from fangcheng_client import connect
 from fangcheng_kit.principal import mint_token
 from tests.system.cutting import CuttingProxy
+from tests.system.processes import KEY, Service
 
-KEY = "a development key of the tests, long enough"
-ROOT = Path(__file__).parents[2]
 PLAYERS = ("amy", "bo", "cao", "dan")
 FIRST = 1_000_000
 ENGINES = ("sqlite", "postgres")
@@ -96,54 +92,6 @@ class Database:
             self.kill()
         if self._folder is not None:
             shutil.rmtree(self._folder)
-
-
-class WalletProcess:
-    """The wallet, always at the same address."""
-
-    def __init__(self, folder: Path, database: Database) -> None:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{taken.getsockname()[1]}"
-        self._port_file = folder / "port.json"
-        self._environment = {
-            **{name: value for name, value in os.environ.items() if "FANGCHENG" not in name},
-            "FANGCHENG_DEV_KEY": KEY,
-            "FANGCHENG_LOG_LEVEL": "warning",
-            "FANGCHENG_WALLET_DATABASE": database.address,
-            "FANGCHENG_WALLET_LISTEN": self.address,
-            "FANGCHENG_WALLET_PORT_FILE": str(self._port_file),
-            "FANGCHENG_WALLET_DRAIN_SECONDS": "0",
-        }
-        self._process: asyncio.subprocess.Process | None = None
-
-    @property
-    def alive(self) -> bool:
-        return self._process is not None and self._process.returncode is None
-
-    async def start(self) -> None:
-        self._port_file.unlink(missing_ok=True)
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "fangcheng_wallet", cwd=ROOT, env=self._environment
-        )
-        async with asyncio.timeout(60):
-            while not self._port_file.exists():
-                assert self.alive, "the wallet did not start"
-                await asyncio.sleep(0.02)
-
-    async def kill(self) -> None:
-        assert self._process is not None
-        if self.alive:
-            self._process.kill()
-        await self._process.wait()
-
-    def pause(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
 
 
 class Caller:
@@ -392,14 +340,14 @@ def _same(again: Any, first: Any) -> bool:
 @asynccontextmanager
 async def ledger(
     folder: Path, engine: str, seed: int, swallow: Callable[[], bool] = lambda: False
-) -> AsyncIterator[tuple[Database, WalletProcess, Load]]:
+) -> AsyncIterator[tuple[Database, Service, Load]]:
     """A database, a wallet that serves it, and a load that is ready to run.
 
     `swallow`: asked at each answer to the load whether it is to get lost.
     """
     database = Database(folder, engine)
     await asyncio.to_thread(database.start)
-    wallet = WalletProcess(folder, database)
+    wallet = Service(folder, "wallet", DATABASE=database.address, DRAIN_SECONDS="0")
     try:
         await wallet.start()
         async with CuttingProxy(wallet.address, swallow).running() as proxy:

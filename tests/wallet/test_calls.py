@@ -4,6 +4,8 @@ reversals, frozen players, reading in time, leaderboards, the stream of all entr
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -291,6 +293,13 @@ async def test_a_statement_is_filtered_by_reason_label_and_time(wallet: Served) 
 # Leaderboards.
 
 
+def backwards(token: str) -> str:
+    """A token that names a place before the first, as nobody was given."""
+    digest, skip, horizon = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    forged = json.dumps([digest, -skip, horizon]).encode()
+    return base64.urlsafe_b64encode(forged).decode().rstrip("=")
+
+
 async def test_a_leaderboard_ranks_what_hands_brought(wallet: Served) -> None:
     def points(payer: int, payee: int, amount: int) -> settling.SettlementTransfer:
         return pay(payer, payee, amount, "points", "kele")
@@ -335,8 +344,10 @@ async def test_a_leaderboard_ranks_what_hands_brought(wallet: Served) -> None:
     for more, reason in (
         ({"period": "2020-13"}, "INVALID_PERIOD"),
         ({"page_token": first.next_page_token, "labels": {"a": "b"}}, "INVALID_PAGE_TOKEN"),
+        ({"page_token": backwards(first.next_page_token)}, "INVALID_PAGE_TOKEN"),
     ):
-        assert (await refused(board(**more)))[1] == reason
+        field = "period" if "period" in more else "page_token"
+        assert await refused(board(**more)) == ("INVALID_ARGUMENT", reason, field)
 
 
 # The stream of all entries.

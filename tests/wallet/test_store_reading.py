@@ -345,6 +345,30 @@ async def test_the_pages_of_a_leaderboard_show_one_moment(store: Store) -> None:
     assert anew.places[0].player_id == "amy"
 
 
+async def test_a_page_is_closed_only_if_its_own_moment_is_after_the_period(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    now = [100]
+    async with open_store(tmp_path, clock=lambda: now[0] * 1_000_000) as store:
+        await open_four(store)
+        await store.settle(settle("t/1", points(0, 1, 5)))
+        query = LeaderboardQuery("points", "book", until_us=at(110), limit=1)
+        first = await store.leaderboard(query)
+        now[0] = 105
+        await store.settle(settle("t/2", points(0, 1, 5)))
+        now[0] = 110
+        assert not (await store.leaderboard(query)).closed
+        await store.deposit(deposit("d", "amy", 1))
+        again = await store.leaderboard(query)
+        assert (again.closed, again.places[0].score) == (True, 10)
+        # The listing that began within the period goes on with what was so then.
+        second = await store.leaderboard(replace(query, skip=1, horizon=first.horizon))
+        assert (second.closed, second.places) == (False, (Place(2, "amy", -5, 1),))
+        # Nobody has to have been told of an operation to name it.
+        ahead = await store.leaderboard(replace(query, horizon=10_000))
+        assert (ahead.closed, ahead.horizon) == (True, again.horizon)
+
+
 async def test_a_reversal_is_taken_off_the_board(store: Store) -> None:
     await open_four(store, 100)
     await store.settle(settle("t/1", silver(1, 0, 60)))

@@ -44,6 +44,9 @@ MOST_AHEAD = 2
 
 MOST_QUESTIONS = 8
 
+STREAM_RETRY_SECONDS = 1.0
+"""After which a stream that is one too many may try again; nobody knows when another ends."""
+
 ASKS: dict[int, int] = {
     pb.HAND_QUESTION_SCORE: packed.SCORE,
     pb.HAND_QUESTION_WAITS: packed.WAITS,
@@ -104,9 +107,10 @@ def _ask(questions: Sequence[int]) -> int:
 class Bulk:
     """Evaluates packed hands."""
 
-    def __init__(self, lane: Lane, chunk_hands: int, metrics: Metrics) -> None:
+    def __init__(self, lane: Lane, chunk_hands: int, most_streams: int, metrics: Metrics) -> None:
         self._lane = lane
         self._chunk_hands = chunk_hands
+        self._streams_left = most_streams
         self._metrics = metrics
         self._seconds_per_hand: dict[tuple[str, int], float] = {}
         """CPU time, by rule set and what is asked: other work on the machine is not in it."""
@@ -143,9 +147,12 @@ class Bulk:
     ) -> AsyncGenerator[packed.Records, None]:
         """The results of each message, in their order, reading ahead while a thread is at work.
 
-        Raises Busy for the first message alone. The others are held back, and what is not read
-        holds the client back.
+        Raises Busy where too many streams are open, and for the first message alone. The others are
+        held back, and what is not read holds the client back, with what it has here kept meanwhile.
         """
+        if not self._streams_left:
+            raise self._lane.refusal(STREAM_RETRY_SECONDS)
+        self._streams_left -= 1
         reading: Reading | None = None
         working: deque[asyncio.Future[packed.Records]] = deque()
         is_open, is_begun = True, False
@@ -179,6 +186,7 @@ class Bulk:
                 while working and working[0].done():
                     yield working.popleft().result()
         finally:
+            self._streams_left += 1
             left: list[asyncio.Future[Any]] = [*working, *([reading] if reading else [])]
             for one in left:
                 one.cancel()

@@ -61,12 +61,16 @@ class Lane:
         elif held_back:
             await self._room(hands)
         else:
-            self._metrics.refused.inc()
-            raise Busy(self._retry_after_seconds())
+            raise self.refusal(self._retry_after_seconds())
         try:
             yield
         finally:
             self._count(-hands)
+
+    def refusal(self, retry_after_seconds: float) -> Busy:
+        """What to raise for a call that is not let in, and counted as such."""
+        self._metrics.refused.inc()
+        return Busy(retry_after_seconds)
 
     async def do(self, hands: int, work: Callable[[], T]) -> T:
         """Has a chunk of admitted hands done in a thread.

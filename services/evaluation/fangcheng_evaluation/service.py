@@ -222,7 +222,7 @@ def _refusals() -> Iterator[None]:
     except Busy as busy:
         raise ResourceExhausted(
             "EVALUATOR_BUSY",
-            "Too many hands are waiting here; ask another replica, or this one later.",
+            "Too much is asked here at once; ask another replica, or this one later.",
             retry_after_seconds=busy.retry_after_seconds,
         ) from None
 
@@ -245,7 +245,7 @@ async def open_service(settings: EvaluationSettings, kit: Kit) -> AsyncIterator[
                     Evaluation(
                         single,
                         batches,
-                        Bulk(packed, settings.chunk_packed_hands, metrics),
+                        Bulk(packed, settings.chunk_packed_hands, settings.most_streams, metrics),
                         settings.chunk_hands,
                         metrics,
                     ),

@@ -49,6 +49,16 @@ class EvaluationSettings(Settings):
             "that begins."
         ),
     )
+    most_streams: int = Field(
+        16,
+        ge=1,
+        le=10_000,
+        description=(
+            "Streams of packed hands that are open at a time; beyond it one is refused. What a "
+            "client does not read stays here: some 12 MB a stream with 10,000 hands a message, "
+            "60 MB with 100,000."
+        ),
+    )
     chunk_packed_hands: int = Field(
         32_768,
         ge=64,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields
 from hashlib import sha256
@@ -16,7 +17,7 @@ from fangcheng.wallet.v1 import settlement_pb2
 from .board import View
 from .core import Away, Fee, Match, MatchSeat, Mode, OptionValue, Pool, Terms, TicketState
 from .rooms import Room, RoomState, Template
-from .store import Apart, Pause, RatedHand
+from .store import Apart, FinishedHand, Pause
 
 AWAY_POLICIES: dict[Away, state_pb2.AwayPolicy.ValueType] = {
     "escape": state_pb2.AWAY_POLICY_ESCAPE,
@@ -171,11 +172,26 @@ def barred(pair: Apart) -> operations_pb2.BarredPair:
     )
 
 
-def rated_hand(hand: records_pb2.FinishedHand) -> RatedHand:
-    """A finished hand with its record, as far as skills go."""
+_FEE = "fee"
+"""The reason of a payment that is no loss."""
+
+
+def finished_hand(hand: records_pb2.FinishedHand) -> FinishedHand:
+    """A finished hand with its record, as far as players' standing goes."""
     ended = [event.hand_ended for event in hand.record.events if event.HasField("hand_ended")]
     dissolved = hand.entry.ending == "dissolved" or not ended
-    return RatedHand(
+    lost: Counter[tuple[str, str, str]] = Counter()
+    for event in hand.record.events:
+        for payment in event.hand_settled.payments:
+            if payment.reason == _FEE:
+                continue
+            if payment.HasField("from_seat"):
+                payer = hand.entry.player_ids[payment.from_seat]
+                lost[payer, payment.currency, payment.book] += payment.paid
+            if payment.HasField("to_seat"):
+                payee = hand.entry.player_ids[payment.to_seat]
+                lost[payee, payment.currency, payment.book] -= payment.paid
+    return FinishedHand(
         cursor=hand.cursor,
         table_id=hand.entry.table_id,
         number=hand.entry.hand_number,
@@ -184,6 +200,7 @@ def rated_hand(hand: records_pb2.FinishedHand) -> RatedHand:
         nets=() if dissolved else tuple(ended[-1].net),
         ended_ms=hand.entry.ended.ToMilliseconds(),
         labels=dict(hand.entry.labels),
+        lost=tuple((*whose, amount) for whose, amount in lost.items() if amount),
     )
 
 
@@ -236,6 +253,7 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
                 book=stake.book,
                 per_unit=stake.per_unit,
                 minimum=stake.minimum,
+                loss_cap=stake.loss_cap_per_hand,
             )
             for stake in match.terms.stakes
         ],
@@ -290,6 +308,8 @@ def _stakes(terms: Terms) -> list[matchmaking_pb2.PoolStake]:
             buy_in=stake.buy_in,
             entry_minimum=stake.entry_minimum,
             minimum=stake.minimum,
+            loss_cap_per_hand=stake.loss_cap_per_hand,
+            loss_cap_per_day=stake.loss_cap_per_day,
         )
         for stake in terms.stakes
     ]

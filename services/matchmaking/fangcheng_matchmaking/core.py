@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from math import ceil, inf
+from math import ceil, inf, isfinite
 from typing import Literal
 
 SEATS = 4
@@ -113,6 +113,10 @@ class NewTicket:
     queued_ms: int
     """When it was queued, in milliseconds since 1970; its age counts from here."""
 
+    def __post_init__(self) -> None:
+        if not isfinite(self.rating):
+            raise ValueError(f"{self.player_id} is rated {self.rating}: no place in any order")
+
     @property
     def player_id(self) -> str:
         """The player who queued."""
@@ -185,6 +189,10 @@ class Stake:
     """Who has less available may not queue; 0: the buy-in is enough."""
     minimum: int = 0
     """Who has less after a hand leaves the table; 0: nobody has to."""
+    loss_cap_per_hand: int = 0
+    """What nobody loses more than in a hand; 0: no cap."""
+    loss_cap_per_day: int = 0
+    """Who has lost it on a day does not go on, nor queue, before the next; 0: no cap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from .admission import Admission
-from .core import Mode, NewTicket, Offer, Pool, Rating, Terms, Ticket, TicketState
+from .core import Mode, NewTicket, Offer, Pool, Rating, Stake, Terms, Ticket, TicketState
+from .losses import Calendar, reached
 from .partners import Refused, Tables, Wallet
 from .store import Joined, LiveTicket, Pause, Store
 
@@ -79,6 +80,17 @@ class AlreadySeated(CannotJoin):
         self.table_id = table_id
 
 
+class LossCapReached(CannotJoin):
+    """A player has lost today what the pool allows a day."""
+
+    def __init__(self, player_id: str, stake: Stake, until_ms: int) -> None:
+        super().__init__(f"{player_id}: {stake.loss_cap_per_day} {stake.currency}")
+        self.player_id = player_id
+        self.stake = stake
+        self.until_ms = until_ms
+        """When he may again, in milliseconds since 1970."""
+
+
 class Poor(CannotJoin):
     """A player could not bring what the pool asks for now, or may stake nothing."""
 
@@ -107,6 +119,9 @@ class Joining:
         tables: Tables,
         admission: Admission,
         free_players: Callable[[str], Awaitable[object]],
+        *,
+        calendar: Calendar,
+        clock_ms: Callable[[], int],
     ) -> None:
         """`free_players` frees those who do not sit at a table any longer."""
         self._store = store
@@ -114,6 +129,8 @@ class Joining:
         self._tables = tables
         self._admission = admission
         self._free_players = free_players
+        self._calendar = calendar
+        self._clock_ms = clock_ms
 
     async def check(
         self, new: NewTicket, offers: Mapping[str, Offer], pauses: Mapping[str, Pause]
@@ -153,6 +170,7 @@ class Joining:
         await self._check_free(player_id)
         if not new.is_bot:
             await self._admission.check(player_id, "queue", pool_id=pool.pool_id, labels=new.labels)
+            await self._check_losses(player_id, pool.terms)
         rating = await self._check_balance(player_id, pool.terms, pool.rating)
         if pool.rating is not None and pool.rating.by_skill:
             rating = (await self._store.skill(player_id, pool.terms.rule_set)).mu
@@ -162,7 +180,15 @@ class Joining:
         """Checks a player who enters a room; raises as `check` does."""
         await self._check_free(player_id)
         await self._admission.check(player_id, "room", labels=labels)
+        await self._check_losses(player_id, terms)
         await self._check_balance(player_id, terms, None)
+
+    async def _check_losses(self, player_id: str, terms: Terms) -> None:
+        if any(stake.loss_cap_per_day for stake in terms.stakes):
+            day = self._calendar.day(self._clock_ms())
+            stake = reached(terms.stakes, await self._store.losses(player_id, day))
+            if stake is not None:
+                raise LossCapReached(player_id, stake, self._calendar.ends_ms(day))
 
     async def _check_balance(self, player_id: str, terms: Terms, rating: Rating | None) -> float:
         if not terms.stakes and (rating is None or rating.by_skill):

@@ -13,9 +13,9 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import grpc.aio
@@ -36,11 +36,22 @@ from .core import (
 from .hands import Hands
 from .joining import CannotJoin, Joining
 from .lobby import Lobby
+from .losses import Calendar
 from .matches import Backoff, Matches, free_players
 from .matching import Queue
 from .metrics import Metrics
 from .partners import Seat, TableNow, Tables, Unanswered, Wallet
-from .store import Apart, Joined, NotWaiting, Pause, SeatOffered, Store, StoreUnavailable
+from .store import (
+    UNREADABLE,
+    Apart,
+    Joined,
+    NotWaiting,
+    Pause,
+    SeatOffered,
+    Store,
+    StoreUnavailable,
+    UnknownTicket,
+)
 
 T = TypeVar("T")
 
@@ -97,6 +108,7 @@ class Matchmaker:
         table_check_seconds: float,
         longest_backoff_seconds: float,
         keep_days: float,
+        calendar: Calendar,
         room_minutes: float,
         clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
@@ -126,7 +138,15 @@ class Matchmaker:
         self._placed: frozenset[str] | None = None
         """The pools of whose waiting tickets each has a place; None: none has been looked at."""
         self._head = 0
-        self._joining = Joining(store, wallet, tables, admission, self._free_players)
+        self._joining = Joining(
+            store,
+            wallet,
+            tables,
+            admission,
+            self._free_players,
+            calendar=calendar,
+            clock_ms=clock_ms,
+        )
         self._backfill = Backfill(
             store,
             self.board,
@@ -165,8 +185,9 @@ class Matchmaker:
             store,
             tables,
             admission,
+            calendar=calendar,
             is_mine=lambda: NO_POOL in self._mine,
-            rates=self._rates,
+            matter=self._hands_matter,
             clock_ms=clock_ms,
             backoff=Backoff(longest_backoff_seconds, chance),
             log=log,
@@ -183,6 +204,7 @@ class Matchmaker:
         live = await self._store.live_tickets()
         self.board.put(*live.tickets)
         self._head = live.head
+        await self._drop(live.tickets)
         await self._lease()
 
     async def run(self) -> None:
@@ -434,12 +456,30 @@ class Matchmaker:
             self.board.put_back(tickets)
             self._backfill.not_formed(match)
             if isinstance(error, NotWaiting):
-                self.board.put(*error.tickets)
+                await self._drop(error.tickets)
+            elif isinstance(error, UnknownTicket):
+                self._forget_ticket(tickets, str(error))
             elif not isinstance(error, SeatOffered):
                 raise
             return
         self._driven.discard(match.match_id)
         self._drive(match)
+
+    async def _drop(self, tickets: Iterable[Ticket]) -> None:
+        """Shows tickets as they stand; those that nobody can read are out from now on."""
+        for ticket in tickets:
+            if ticket.problem == UNREADABLE:
+                await self._fail(ticket, UNREADABLE.reason, UNREADABLE.message)
+            else:
+                self.board.put(ticket)
+
+    def _forget_ticket(self, tickets: Iterable[Ticket], ticket_id: str) -> None:
+        """A ticket that the store does not know any more keeps no others waiting."""
+        for ticket in tickets:
+            if ticket.ticket_id == ticket_id:
+                self._log.error("a ticket is gone from the store", ticket=ticket_id)
+                gone = replace(ticket, state=TicketState.FAILED, problem=UNREADABLE)
+                self.board.put(replace(gone, version=ticket.version + 1))
 
     def _drive(self, match: Match) -> None:
         if match.match_id not in self._driven:
@@ -507,8 +547,14 @@ class Matchmaker:
             except Exception:  # the store; the next round tries again
                 self._log.exception("cannot end tables")
 
-    def _rates(self) -> bool:
-        return any(pool.is_rated for offer in self.offers.values() for pool in offer.pools)
+    def _hands_matter(self) -> bool:
+        """Some pool or room asks what finished hands say: of skill, or of losses."""
+        pools = [pool for offer in self.offers.values() for pool in offer.pools]
+        terms = [pool.terms for pool in pools]
+        terms += [template.terms for template in self.lobby.templates.values()]
+        return any(pool.is_rated for pool in pools) or any(
+            stake.loss_cap_per_day for one in terms for stake in one.stakes
+        )
 
     def _backfills(self) -> bool:
         return any(

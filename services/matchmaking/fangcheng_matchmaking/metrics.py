@@ -11,7 +11,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from .matching import Queue
 
 _REASONS = frozenset(
-    {"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET", "PLAYER_FROZEN", "UNKNOWN_POOL", "POOL_CHANGED"}
+    {
+        "INSUFFICIENT_BALANCE",
+        "UNKNOWN_WALLET",
+        "PLAYER_FROZEN",
+        "UNKNOWN_POOL",
+        "POOL_CHANGED",
+        "TICKET_UNREADABLE",
+    }
 )
 _WAIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600)
 

@@ -36,7 +36,7 @@ from fangcheng_client import explain
 
 from . import convert
 from .core import Match, Problem, Rating, Terms
-from .store import RatedHand
+from .store import FinishedHand
 
 # The partner has looked at the key and the request before it answers one of these. A repeat that
 # is refused for its token, say, tells nothing about the call before it.
@@ -234,12 +234,12 @@ class Tables:
                     return Seat(table.table_id, seat.seat, table.endpoint)
         return None
 
-    async def finished_hands(self, cursor: str) -> AsyncGenerator[RatedHand, None]:
+    async def finished_hands(self, cursor: str) -> AsyncGenerator[FinishedHand, None]:
         """Every hand as it is finished, after a cursor. Raises AioRpcError."""
         request = records_pb2.StreamFinishedHandsRequest(cursor=cursor, with_records=True)
         async for answer in self._records.StreamFinishedHands(request):
             if answer.WhichOneof("message") == "hand":
-                yield convert.rated_hand(answer.hand)
+                yield convert.finished_hand(answer.hand)
 
     async def leave(self, table_id: str, player_id: str) -> None:
         """A player leaves his table after the hand in play. Raises AioRpcError."""

@@ -64,6 +64,8 @@ class _Stake(BaseModel):
     buy_in: int = Field(0, ge=0, le=MOST_AMOUNT)
     entry_minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
     minimum: int = Field(0, ge=0, le=MOST_AMOUNT)
+    loss_cap_per_hand: int = Field(0, ge=0, le=MOST_AMOUNT)
+    loss_cap_per_day: int = Field(0, ge=0, le=MOST_AMOUNT)
 
 
 class _Fee(BaseModel):

@@ -9,18 +9,22 @@ from typing import Any, Protocol
 import msgspec
 
 from .core import LIVE, Match, MatchState, Member, NewTicket, Ticket, TicketState
+from .losses import Losses, Unit
 from .rooms import Room, UnknownRoom, after
 from .skill import Skill
 from .store import (
+    UNREADABLE,
     Apart,
+    FinishedHand,
     LiveTicket,
-    RatedHand,
     RequestReused,
     UnknownMatch,
     UnknownTicket,
     WrongStep,
 )
 
+UNREADABLE_VERSION = 2**53
+"""Newer than whatever is known of it."""
 LIVE_STATES = "('waiting', 'matched', 'assigned')"
 
 
@@ -91,13 +95,37 @@ def read_at_table(db: Db, table_id: str) -> list[Ticket]:
 
 def read_tickets(db: Db, where: str, *values: object) -> list[Ticket]:
     """The tickets that a condition selects."""
-    rows = db.rows(f"SELECT record FROM tickets WHERE {where}", *values)  # noqa: S608 - written here
-    return [decoded(record) for (record,) in rows]
+    rows = db.rows(f"SELECT {_COLUMNS} FROM tickets WHERE {where}", *values)  # noqa: S608 - written here
+    return [_read(*row) for row in rows]
 
 
-def decoded(record: str) -> Ticket:
-    """The ticket of a record."""
-    return msgspec.json.decode(record, type=Ticket)
+_COLUMNS = "number, ticket_id, player_id, request_id, pool_id, queued_ms, record"
+
+
+def _read(
+    number: int,
+    ticket_id: str,
+    player_id: str,
+    request_id: str,
+    pool_id: str,
+    queued_ms: int,
+    record: str,
+) -> Ticket:
+    """The ticket of a row. One that nobody can read keeps no other waiting: it has failed."""
+    try:
+        return msgspec.json.decode(record, type=Ticket)
+    except msgspec.DecodeError:
+        return Ticket(
+            ticket_id=ticket_id,
+            request_id=request_id,
+            members=(Member(player_id=player_id),),
+            pool_id=pool_id,
+            queued_ms=queued_ms,
+            number=number,
+            version=UNREADABLE_VERSION,
+            state=TicketState.FAILED,
+            problem=UNREADABLE,
+        )
 
 
 def save_ticket(
@@ -322,24 +350,41 @@ def read_skill(db: Db, player_id: str, rule_set: str) -> Skill:
     return Skill(*rows[0]) if rows else Skill()
 
 
-def counts(db: Db, hand: RatedHand) -> bool:
-    """Whether a hand counts for skills and has not been counted."""
-    if not hand.nets:
-        return False
-    # Of one table there are several where seats were given to others.
+def read_played(db: Db, hand: FinishedHand) -> list[Match]:
+    """The matches by which players came to the table of a hand; none: it is not ours, or was noted.
+
+    The first had the table made.
+    """
     matches = read_matches(db, "table_id = ? AND state = 'seated'", hand.table_id)
-    bots = {seat.player_id for match in matches for seat in match.seats if seat.is_bot}
-    if not any(match.rated for match in matches) or not bots.isdisjoint(hand.player_ids):
-        return False
-    return bool(
-        db.rows(
-            "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
-            " SET hand_number = excluded.hand_number"
-            " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
-            hand.table_id,
-            hand.number,
-        )
+    is_new = matches and db.rows(
+        "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
+        " SET hand_number = excluded.hand_number"
+        " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
+        hand.table_id,
+        hand.number,
     )
+    return matches if is_new else []
+
+
+def add_loss(db: Db, player_id: str, day: int, unit: Unit, amount: int) -> None:
+    """Adds to what a player has lost on a day."""
+    db.rows(
+        "INSERT INTO losses VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (player_id, day, currency, book) DO UPDATE"
+        " SET lost = losses.lost + excluded.lost",
+        player_id,
+        day,
+        *unit,
+        amount,
+    )
+
+
+def read_losses(db: Db, player_id: str, day: int) -> Losses:
+    """What a player has lost on a day."""
+    rows = db.rows(
+        "SELECT currency, book, lost FROM losses WHERE player_id = ? AND day = ?", player_id, day
+    )
+    return {(currency, book): int(lost) for currency, book, lost in rows}
 
 
 def save_skill(db: Db, player_id: str, rule_set: str, skill: Skill) -> None:

@@ -36,7 +36,9 @@ def of(error: joining.CannotJoin) -> ServiceError:
         case joining.UnknownPool():
             return NotFound("UNKNOWN_POOL", f"There is no pool {error}.", field="pool_id")
         case joining.PoolClosed():
-            return Unavailable("POOL_CLOSED", f"The pool is closed for now. {error}".strip())
+            return Unavailable(
+                "POOL_CLOSED", f"The pool is closed for now. {error}".strip(), field="pool_id"
+            )
         case joining.NotABot():
             return PermissionDenied(
                 "NOT_A_BOT", "Standby needs the scope bot in the token.", field="standby"
@@ -86,6 +88,17 @@ def of(error: joining.CannotJoin) -> ServiceError:
                 "ALREADY_SEATED",
                 f"The player sits at table {table_id}; attend or leave it.",
                 metadata={"player_id": player_id, "table_id": table_id},
+            )
+        case joining.LossCapReached(player_id=player_id, stake=stake, until_ms=until_ms):
+            return FailedPrecondition(
+                "LOSS_CAP_REACHED",
+                f"The player has lost {stake.loss_cap_per_day} {stake.currency} today: all "
+                "that may be lost here in a day.",
+                metadata={
+                    "player_id": player_id,
+                    "currency": stake.currency,
+                    "until_seconds": str(until_ms // 1_000),
+                },
             )
         case joining.Poor(player_id=player_id, problem=problem):
             return FailedPrecondition(

@@ -35,6 +35,7 @@ from . import convert, refusals
 from .admission import Admission, NotAdmitted
 from .core import Member, NewTicket, Ticket, TicketState
 from .joining import CannotJoin
+from .losses import Calendar
 from .matchmaker import Matchmaker, wall_clock_ms
 from .metrics import Metrics
 from .partners import Evaluators, Tables, Unanswered, Wallet
@@ -353,6 +354,7 @@ async def open_service(
             table_check_seconds=settings.table_check_seconds,
             longest_backoff_seconds=settings.longest_backoff_seconds,
             keep_days=settings.keep_days,
+            calendar=Calendar(settings.calendar_offset_minutes),
             room_minutes=settings.room_minutes,
         )
         matchmaker.lobby.templates = offers.rooms

@@ -59,7 +59,7 @@ class Rooms(rooms_pb2_grpc.RoomServiceServicer):
         self, request: wire.EnterRoomRequest, context: Any
     ) -> wire.EnterRoomResponse:
         """See the proto."""
-        with _told():
+        with _told("code"):
             room = await self._lobby.enter(principal.current().id, request.code, request.profile)
         return wire.EnterRoomResponse(room=convert.room(room))
 
@@ -113,12 +113,12 @@ class Rooms(rooms_pb2_grpc.RoomServiceServicer):
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """What cannot be done becomes a status."""
+def _told(room_field: str = "room_id") -> Iterator[None]:
+    """What cannot be done becomes a status; `room_field` of the request tells which room it is."""
     try:
         yield
     except rooms.RoomRefusal as error:
-        raise _refusal(error) from None
+        raise _refusal(error, room_field) from None
     except CannotJoin as error:
         raise refusals.of(error) from None
     except NotAdmitted as error:
@@ -129,7 +129,7 @@ def _told() -> Iterator[None]:
         raise refusals.unanswered() from None
 
 
-def _refusal(error: rooms.RoomRefusal) -> ServiceError:
+def _refusal(error: rooms.RoomRefusal, room_field: str) -> ServiceError:
     match error:
         case lobby.UnknownTemplate():
             return NotFound("UNKNOWN_TEMPLATE", f"There is no {error}.", field="template_id")
@@ -141,20 +141,31 @@ def _refusal(error: rooms.RoomRefusal) -> ServiceError:
             return NotFound("UNKNOWN_ROOM", "There is no such room for you.", field=field)
         case lobby.TooManyCodes():
             return ResourceExhausted(
-                "TOO_MANY_CODES", "Too many wrong codes; wait a minute.", retry_after_seconds=60
+                "TOO_MANY_CODES",
+                "Too many wrong codes; wait a minute.",
+                room_field,
+                retry_after_seconds=60,
             )
         case rooms.TurnedOut():
-            return PermissionDenied("TURNED_OUT", "The owner of the room has turned you out.")
+            return PermissionDenied(
+                "TURNED_OUT", "The owner of the room has turned you out.", room_field
+            )
         case rooms.RoomFull():
-            return FailedPrecondition("ROOM_FULL", "Four are in the room.")
+            return FailedPrecondition("ROOM_FULL", "Four are in the room.", room_field)
         case rooms.RoomStarted():
-            return FailedPrecondition("ROOM_STARTED", "The room has started, or is closed.")
+            return FailedPrecondition(
+                "ROOM_STARTED", "The room has started, or is closed.", room_field
+            )
         case rooms.SeatTaken():
             return FailedPrecondition("SEAT_TAKEN", "Another sits there.", field="seat")
         case rooms.NotTheOwner():
-            return PermissionDenied("NOT_THE_OWNER", "Only the owner of the room may do that.")
+            return PermissionDenied(
+                "NOT_THE_OWNER", "Only the owner of the room may do that.", room_field
+            )
         case rooms.NotReady():
             return FailedPrecondition(
-                "NOT_READY", "Four have to be in the room, and the other three be ready."
+                "NOT_READY",
+                "Four have to be in the room, and the other three be ready.",
+                room_field,
             )
     raise AssertionError(f"no status for {error!r}")

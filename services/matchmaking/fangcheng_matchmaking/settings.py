@@ -61,6 +61,13 @@ class MatchmakingSettings(Settings):
     room_minutes: float = Field(
         60.0, gt=0, le=10_080, description="How long a private room is open without a start."
     )
+    calendar_offset_minutes: int = Field(
+        480,
+        ge=-840,
+        le=840,
+        description="Distance from UTC of the days on which losses are capped "
+        "(`loss_cap_per_day`).",
+    )
     keep_days: float = Field(
         7.0,
         gt=0,

@@ -101,7 +101,8 @@ class SqlStore(SqlShared):
 
         def call(db: Db) -> Ticket:
             ticket = records.read_ticket(db, ticket_id)
-            if ticket.state is TicketState.WAITING:
+            unreadable = ticket.version == records.UNREADABLE_VERSION
+            if ticket.state is TicketState.WAITING or unreadable:
                 return records.save_ticket(
                     db, replace(ticket, state=TicketState.FAILED, problem=problem)
                 )
@@ -304,6 +305,7 @@ class SqlStore(SqlShared):
                 before_ms,
             )
             db.rows("DELETE FROM met WHERE time_ms < ?", before_ms)
+            db.rows("DELETE FROM losses WHERE (day + 2) * 86400000 < ?", before_ms)
             db.rows("DELETE FROM rooms WHERE state = 'closed' AND expires_ms < ?", before_ms)
             db.rows(
                 "DELETE FROM rated_tables WHERE NOT EXISTS"

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from . import records
 from .core import Match, NewTicket, Ticket, TicketState
+from .losses import Losses, reached
 from .records import Db
 from .rooms import NotReady, Room, UnknownRoom, match_of, start
 from .skill import Skill, rated
 from .sql_calls import SqlCalls
 from .store import (
     Apart,
+    FinishedHand,
     NoCode,
     Pause,
-    RatedHand,
 )
 
 
@@ -199,19 +200,41 @@ class SqlShared(SqlCalls):
 
         return await self._read(call)
 
-    async def rate(self, hand: RatedHand) -> bool:
-        """See `Store.rate`."""
+    async def note(self, hand: FinishedHand, day: int) -> frozenset[str]:
+        """See `Store.note`."""
 
-        def call(db: Db) -> bool:
+        def call(db: Db) -> frozenset[str]:
             db.rows("UPDATE finished_hands SET place = ?", hand.cursor)
-            if not records.counts(db, hand):
-                return False
-            before = [records.read_skill(db, one, hand.rule_set) for one in hand.player_ids]
-            for player_id, skill in zip(hand.player_ids, rated(before, hand.nets), strict=True):
-                records.save_skill(db, player_id, hand.rule_set, skill)
-            return True
+            matches = records.read_played(db, hand)
+            if not matches:
+                return frozenset()
+            match = matches[0]
+            bots = {seat.player_id for one in matches for seat in one.seats if seat.is_bot}
+            bots.intersection_update(hand.player_ids)
+            if match.rated and hand.nets and not bots:
+                before = [records.read_skill(db, one, hand.rule_set) for one in hand.player_ids]
+                for player_id, skill in zip(hand.player_ids, rated(before, hand.nets), strict=True):
+                    records.save_skill(db, player_id, hand.rule_set, skill)
+            capped = {
+                (stake.currency, stake.book)
+                for stake in match.terms.stakes
+                if stake.loss_cap_per_day
+            }
+            for player_id, currency, book, amount in hand.lost:
+                if (currency, book) in capped and player_id not in bots:
+                    records.add_loss(db, player_id, day, (currency, book), amount)
+            return frozenset(
+                player_id
+                for player_id in (hand.player_ids if capped else ())
+                if player_id not in bots
+                and reached(match.terms.stakes, records.read_losses(db, player_id, day))
+            )
 
         return await self._write(call)
+
+    async def losses(self, player_id: str, day: int) -> Losses:
+        """See `Store.losses`."""
+        return await self._read(lambda db: records.read_losses(db, player_id, day))
 
     async def pause(self, pool_id: str, pause: Pause | None) -> None:
         """See `Store.pause`."""

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 from fangcheng_kit.errors import Unavailable
 
 from .core import Match, NewTicket, Problem, Terms, Ticket
+from .losses import Losses
 from .rooms import Room
 from .skill import Skill
 
@@ -48,6 +49,11 @@ class RequestReused(StoreError):
     def __init__(self, ticket: Ticket) -> None:
         super().__init__(f"request id {ticket.request_id} was used for another ticket")
         self.ticket = ticket
+
+
+UNREADABLE = Problem("TICKET_UNREADABLE", "What the ticket said is lost; queue again.")
+"""Of a ticket that the storage has, but not as one that anybody could read. It counts as FAILED
+wherever it is read, and `Store.fail` makes it so."""
 
 
 class UnknownTicket(StoreError):
@@ -133,8 +139,8 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatedHand:
-    """A finished hand, as far as skills and going on are concerned."""
+class FinishedHand:
+    """A finished hand, as far as skills, losses and going on are concerned."""
 
     cursor: str
     """Its place among the finished hands."""
@@ -144,7 +150,9 @@ class RatedHand:
     rule_set: str
     player_ids: tuple[str, ...]
     nets: tuple[int, ...]
-    """What each has won and lost; empty: the hand was dissolved."""
+    """What each has won and lost, in units; empty: the hand was dissolved."""
+    lost: tuple[tuple[str, str, str, int], ...] = ()
+    """Player, currency, book and what he lost for good, fees aside; below 0: he won."""
     ended_ms: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -207,7 +215,10 @@ class Store(Protocol):
         """
 
     async def fail(self, ticket_id: str, problem: Problem) -> Ticket:
-        """WAITING becomes FAILED; any other ticket is left as it is. Raises UnknownTicket."""
+        """WAITING becomes FAILED, as does an unreadable ticket; any other is left as it is.
+
+        Raises UnknownTicket.
+        """
 
     async def form(self, match: Match) -> list[Ticket]:
         """Stores a match, FORMED; its tickets go from WAITING to MATCHED, all or none.
@@ -330,12 +341,16 @@ class Store(Protocol):
     async def cursor(self) -> str:
         """The finished hand up to which skills are made; empty: of none."""
 
-    async def rate(self, hand: RatedHand) -> bool:
-        """Notes a finished hand and moves the cursor; whether it has changed skills.
+    async def note(self, hand: FinishedHand, day: int) -> frozenset[str]:
+        """Notes a finished hand and moves the cursor; who of its players may lose no more that day.
 
-        It does where a match of this store had its table, counts, and had no bot among its four;
-        of each hand once, however often it comes.
+        Skills change where a match of this store had its table, counts, and had no bot among its
+        four. Losses of players (no bots) are added to the day's, in the currencies that the match's
+        terms cap. Each hand is noted once, however often it comes.
         """
+
+    async def losses(self, player_id: str, day: int) -> Losses:
+        """What a player has lost on a day, as far as it was capped."""
 
     async def pause(self, pool_id: str, pause: Pause | None) -> None:
         """Pauses a pool, or (None) ends its pause."""

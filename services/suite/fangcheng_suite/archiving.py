@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from fangcheng_kit.settings import is_postgres
 from fangcheng_wallet.archive import ArchiveFailed, archive
 
 from .errors import SuiteError
+from .terminal import progress
 
 
 async def archive_month(database: str, month: str, target: Path, console: Console) -> None:
@@ -20,13 +20,7 @@ async def archive_month(database: str, month: str, target: Path, console: Consol
             "only a ledger in PostgreSQL has archives",
             "Name its address, postgresql://user:password@host/name, with --database.",
         )
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("entries", total=None)
-
-        def show(what: str, done: int, total: int) -> None:
-            progress.update(task, description=f"entries {what}", completed=done, total=total)
-
+    with progress(console, "entries") as show:
         try:
             done = await archive(database, month, target, show)
         except ArchiveFailed as error:

@@ -1,4 +1,4 @@
-"""The commands of `fangcheng`: what each is told and what it tells when it fails.
+"""The commands of `fangcheng`: what each is told; groups of them stand in modules of their own.
 
 What a command needs is imported in it: `--help` and what needs no service answer at once.
 """
@@ -7,25 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from . import commands_journal, commands_records
+from . import commands_integrity, commands_journal, commands_records, commands_wallet
 from .cli import EXIT_INTERRUPTED
 from .errors import SuiteError
 from .state import StateFolder, default_folder
-from .terminal import State
-from .terminal import access_of as _access
-from .terminal import make_console as _console
-from .terminal import make_ink as _ink
-from .terminal import run as _run
-from .terminal import told as _told
-
-if TYPE_CHECKING:
-    from .access import Access, Elsewhere
+from .terminal import State, access_of, make_console, make_ink, run, told
 
 app = typer.Typer(
     name="fangcheng",
@@ -36,51 +26,15 @@ app = typer.Typer(
     help="Fangcheng 方城: gRPC services for regional Chinese mahjong, run on this computer.\n\n"
     "Begin with `fangcheng demo`, then `fangcheng up`.",
 )
-ledger = typer.Typer(no_args_is_help=True, help="The wallet's books.")
 app.add_typer(commands_records.records)
-app.add_typer(ledger, name="ledger")
+app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
-wallet = typer.Typer(no_args_is_help=True, help="The wallet as a service: ours or a studio's own.")
-app.add_typer(wallet, name="wallet")
-
-_Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        metavar="HOST:PORT",
-        help="The wallet. Default: that of the running suite.",
-        show_default=False,
-    ),
-]
-_Token = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        envvar="FANGCHENG_TOKEN",
-        help="Bearer token of an operator or a service, for --target.",
-        show_default=False,
-    ),
-]
-_Ca = Annotated[
-    Path | None,
-    typer.Option(
-        "--ca",
-        help="PEM file of the certificates to trust: connect with TLS.",
-        show_default=False,
-    ),
-]
-
-
-def _wallet_at(
-    target: str | None, token: str | None, ca: Path | None, state: Path | None
-) -> Access | Elsewhere:
-    from .access import Elsewhere
-
-    return Elsewhere(target, token, ca) if target else _access(state)
+app.add_typer(commands_integrity.integrity, name="integrity")
+app.add_typer(commands_wallet.wallet, name="wallet")
 
 
 @app.command()
-@_told
+@told
 def demo() -> None:
     """Play hands of every rule set between four bots, then check the books.
 
@@ -91,11 +45,11 @@ def demo() -> None:
     """
     from .demo import Demo
 
-    _run(Demo(_console(), _ink()).run, EXIT_INTERRUPTED)
+    run(Demo(make_console(), make_ink()).run, EXIT_INTERRUPTED)
 
 
 @app.command()
-@_told
+@told
 def up(
     evaluators: Annotated[
         int, typer.Option(min=1, max=64, help="Processes of the evaluation service.")
@@ -126,10 +80,10 @@ def up(
     """
     from .up import up as run_up
 
-    _run(
+    run(
         lambda: run_up(
-            _console(),
-            _ink(),
+            make_console(),
+            make_ink(),
             state or default_folder(),
             evaluators=evaluators,
             port=port,
@@ -140,7 +94,7 @@ def up(
 
 
 @app.command()
-@_told
+@told
 def token(
     subject: Annotated[
         str, typer.Argument(help="Who calls: `player:<id>`, `operator` or `service:<name>`.")
@@ -166,7 +120,7 @@ def token(
 
 
 @app.command()
-@_told
+@told
 def evaluate(
     hand: Annotated[
         str, typer.Argument(help="Concealed tiles: `123m456p789s1122z`, with or without spaces.")
@@ -197,13 +151,13 @@ def evaluate(
         os.environ.setdefault("FANGCHENG_INTERPRETED", "1")
     from .evaluate import answer, ask
 
-    console = _console()
-    for line in answer(ask(rules, hand, melds or [], option or [], flowers), _ink()):
+    console = make_console()
+    for line in answer(ask(rules, hand, melds or [], option or [], flowers), make_ink()):
         console.print(line)
 
 
 @app.command()
-@_told
+@told
 def rules(
     rule_set: Annotated[
         str | None, typer.Argument(metavar="[ID]", help="A rule set. Default: a list of all.")
@@ -217,14 +171,14 @@ def rules(
     """
     from .cataloguing import list_rule_sets, show_rule_set
 
-    console = _console()
-    ink = _ink()
+    console = make_console()
+    ink = make_ink()
     for part in show_rule_set(rule_set, ink) if rule_set else list_rule_sets(ink):
         console.print(part)
 
 
 @app.command()
-@_told
+@told
 def tables(
     closed: Annotated[bool, typer.Option("--closed", help="Closed tables too.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Print the list once and end.")] = False,
@@ -236,14 +190,14 @@ def tables(
     """
     from .watching import show_tables
 
-    console = _console()
+    console = make_console()
     live = console.is_terminal and not once
-    access = _access(state)
-    _run(lambda: show_tables(access, console, _ink(), closed=closed, live=live))
+    access = access_of(state)
+    run(lambda: show_tables(access, console, make_ink(), closed=closed, live=live))
 
 
 @app.command()
-@_told
+@told
 def watch(
     table: Annotated[
         str | None,
@@ -260,17 +214,17 @@ def watch(
     """
     from .watching import find_table, show_table
 
-    access = _access(state)
+    access = access_of(state)
 
     async def show() -> None:
         table_id = await find_table(access, table)
-        await show_table(access, _console(), _ink(), table_id, once=once)
+        await show_table(access, make_console(), make_ink(), table_id, once=once)
 
-    _run(show)
+    run(show)
 
 
 @app.command()
-@_told
+@told
 def simulate(
     hands: Annotated[int, typer.Argument(min=1, max=1_000_000, help="How many hands.")] = 1000,
     rules: Annotated[str, typer.Option(help="The rule set.")] = "baishan_kele",
@@ -284,249 +238,9 @@ def simulate(
     """
     from .simulating import simulate as run_simulation
 
-    console = _console()
+    console = make_console()
     waiting = "Playing (the first time the rules are compiled, which takes up to a minute)"
     with console.status(waiting, spinner="line"):
-        parts = run_simulation(rules, hands, seed, _ink())
+        parts = run_simulation(rules, hands, seed, make_ink())
     for part in parts:
         console.print(part)
-
-
-@ledger.command()
-@_told
-def audit(
-    target: _Target = None, token: _Token = None, ca: _Ca = None, state: State = None
-) -> None:
-    """Recompute every account from its entries and compare. Exit code 1 if anything is wrong.
-
-    Example: `fangcheng ledger audit`
-    """
-    from .checking import audit_ledger
-
-    access = _wallet_at(target, token, ca, state)
-    console = _console()
-    _run(lambda: audit_ledger(access, console))
-
-
-@ledger.command(name="verify")
-@_told
-def verify_ledger(
-    head: Annotated[
-        str,
-        typer.Option(
-            metavar="COUNT:HASH",
-            help="A head that an earlier run printed: a chain that was rewritten is found too.",
-        ),
-    ] = "",
-    target: _Target = None,
-    token: _Token = None,
-    ca: _Ca = None,
-    state: State = None,
-) -> None:
-    """Compare every entry with the hash chain; tell the first one that was tampered with.
-
-    Exit code 1 if anything was changed since it was written. Keep the printed head elsewhere.
-
-    Example: `fangcheng ledger verify --head 41870:9f2c5d1c`
-    """
-    from .ledgers import read_head
-    from .ledgers import verify_ledger as run_verification
-
-    operations, noted = read_head(head)
-    access = _wallet_at(target, token, ca, state)
-    console = _console()
-    _run(lambda: run_verification(access, console, operations, noted))
-
-
-@ledger.command()
-@_told
-def export(
-    file: Annotated[
-        Path, typer.Argument(help="Where to write; `.parquet` makes Parquet, any other CSV.")
-    ],
-    after: Annotated[
-        str, typer.Option(metavar="CURSOR", help="Go on behind an earlier export.")
-    ] = "",
-    currency: Annotated[str, typer.Option(help="Only entries of this currency.")] = "",
-    target: _Target = None,
-    token: _Token = None,
-    ca: _Ca = None,
-    state: State = None,
-) -> None:
-    """Write the ledger's entries to a file, in the order in which they were written.
-
-    Example: `fangcheng ledger export entries.csv --after 41870`
-    """
-    from .ledgers import export_ledger
-
-    access = _wallet_at(target, token, ca, state)
-    console = _console()
-    _run(lambda: export_ledger(access, console, file, after, currency))
-
-
-@ledger.command()
-@_told
-def backup(
-    file: Annotated[Path, typer.Argument(help="Where to write; must not be there yet.")],
-    database: Annotated[
-        str,
-        typer.Option(help="SQLite file or postgresql:// address. Default: the state folder's."),
-    ] = "",
-    state: State = None,
-) -> None:
-    """Copy the ledger to a file, also while the wallet runs. PostgreSQL needs `pg_dump`.
-
-    Example: `fangcheng ledger backup wallet.backup`
-    """
-    from .restoring import back_up
-
-    console = _console()
-    _run(lambda: back_up(database or str(_state_file(state, "wallet.db")), file, console))
-
-
-@ledger.command()
-@_told
-def restore(
-    file: Annotated[Path, typer.Argument(help="What `ledger backup` has written.")],
-    database: Annotated[
-        str,
-        typer.Option(
-            help="SQLite file that is not there, or address of a PostgreSQL database without "
-            "tables. Default: the state folder's."
-        ),
-    ] = "",
-    currencies: Annotated[
-        Path | None, typer.Option(help="The wallet's file of currencies, if it has one.")
-    ] = None,
-    state: State = None,
-) -> None:
-    """Make a ledger of a backup, audit it, and compare it with its hash chain.
-
-    Afterwards tell it what was settled since: `fangcheng ledger replay`.
-
-    Example: `fangcheng ledger restore wallet.backup --database restored.db`
-    """
-    from .restoring import restore_ledger
-
-    console = _console()
-    target = database or str(_state_file(state, "wallet.db"))
-    _run(lambda: restore_ledger(file, target, currencies, console))
-
-
-@ledger.command()
-@_told
-def archive(
-    month: Annotated[str, typer.Argument(metavar="YYYY-MM", help="A month that is over, UTC.")],
-    file: Annotated[Path, typer.Argument(help="Where to write; must not be there yet.")],
-    database: Annotated[str, typer.Option(help="Address of the wallet's PostgreSQL database.")],
-) -> None:
-    """Move the entries of a month out of the database into a file (gzipped JSON).
-
-    Balances, keys and the hash chain stay. The oldest month comes first. The wallet may run; its
-    callers wait meanwhile.
-
-    Example: `fangcheng ledger archive 2026-01 2026-01.json.gz --database postgresql://db/wallet`
-    """
-    from .archiving import archive_month
-
-    console = _console()
-    _run(lambda: archive_month(database, month, file, console))
-
-
-@ledger.command()
-@_told
-def replay(
-    since: Annotated[
-        datetime, typer.Option(help="Only hands settled from then on, UTC.")
-    ] = datetime(1970, 1, 1),
-    journal: Annotated[
-        str,
-        typer.Option(
-            envvar="FANGCHENG_TABLE_DATABASE",
-            help="Journal of the tables: SQLite file or postgresql:// address. Default: the state "
-            "folder's.",
-        ),
-    ] = "",
-    target: _Target = None,
-    token: _Token = None,
-    ca: _Ca = None,
-    state: State = None,
-) -> None:
-    """Tell a restored wallet again what the tables have settled, by key: nothing is paid twice.
-
-    A wallet that no suite here runs is named with --target; the token is one of a table service.
-
-    Example: `fangcheng ledger replay --since 2026-01-31T04:00:00`
-    """
-    from .restoring import replay as run_replay
-
-    if target and not journal:
-        raise SuiteError(
-            "it is not said which tables the wallet is told of",
-            "Name their journal with --journal, or in FANGCHENG_TABLE_DATABASE.",
-        )
-    access = _wallet_at(target, token, ca, state)
-    address = journal or str(_state_file(state, "table.db"))
-    console = _console()
-    _run(lambda: run_replay(access, address, since.replace(tzinfo=UTC), console))
-
-
-def _state_file(state: Path | None, name: str) -> Path:
-    return (state or default_folder()).expanduser() / name
-
-
-@wallet.command()
-@_told
-def conformance(
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="The server; repeatable for replicas. Default: the wallet of the running suite.",
-        ),
-    ] = None,
-    token: Annotated[
-        str | None,
-        typer.Option(help="Bearer token of a table. Default: made with the running suite's key."),
-    ] = None,
-    matchmaking_token: Annotated[
-        str | None, typer.Option(help="Bearer token of matchmaking. Default: the same.")
-    ] = None,
-    player: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A player with a wallet whom nobody else uses; four times. Default: new ones."
-        ),
-    ] = None,
-    currency: Annotated[str, typer.Option(help="A currency with the floor 0.")] = "silver",
-    book: Annotated[str, typer.Option(help="Its book, if it has any.")] = "",
-    ca: Annotated[
-        Path | None, typer.Option(help="PEM file of the certificates to trust: connect with TLS.")
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="CHECK", help="Only this check; repeatable.")
-    ] = None,
-    state: State = None,
-) -> None:
-    """Check that a wallet keeps what tables and matchmaking rely on. Exit code 1 if it does not.
-
-    Calls `SettlementService` alone: settles, holds, repeats, races, cuts calls off, and reverses.
-    Money moves between the four players and the house; run it where that may be.
-
-    Example: `fangcheng wallet conformance --only holds-first --only one-key`
-    """
-    from .access import OPERATOR, renewing_token
-    from .conforming import Token, Wallet, check_wallet
-
-    console = _console()
-    tokens: tuple[Token, Token, Token] = (token, matchmaking_token or token, token)
-    if not target:
-        access = _access(state)
-        target = [access.target_of("wallet")]
-        tokens = (
-            tokens[0] or renewing_token(access.key, "service:table"),
-            tokens[1] or renewing_token(access.key, "service:matchmaking"),
-            renewing_token(access.key, OPERATOR),
-        )
-    chosen = Wallet(target, player or [], currency, book, *tokens, ca_file=ca)
-    _run(lambda: check_wallet(chosen, only or [], console))

@@ -152,7 +152,8 @@ async def _new_players(channel: grpc.aio.Channel) -> tuple[str, ...]:
             await stub.OpenWallet(wallet_pb2.OpenWalletRequest(player_id=player))
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                # SettlementService alone is what a studio has to serve.
+                # Of WalletService a studio need serve nothing: how its players come to a wallet is
+                # its own business. So no promise is broken; the four have to be named.
                 raise SuiteError(
                     "the wallet does not open wallets itself",
                     "Name four players who have one with --player.",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from fangcheng_kit.settings import is_postgres
 from fangcheng_table.archive import ArchiveFailed, archive, months
 
 from .errors import SuiteError
+from .terminal import progress
 
 
 def _check(database: str) -> None:
@@ -42,13 +42,7 @@ async def list_months(database: str, console: Console) -> None:
 async def archive_journal(database: str, month: str, target: Path, console: Console) -> None:
     """Move the events of a month's tables to a file, and tell what went."""
     _check(database)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("events", total=None)
-
-        def show(what: str, done: int, total: int) -> None:
-            progress.update(task, description=f"events {what}", completed=done, total=total)
-
+    with progress(console, "events") as show:
         try:
             done, digest = await archive(database, month, target, show)
         except ArchiveFailed as error:

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -14,6 +14,7 @@ from fangcheng.table.v1 import records_pb2
 
 from .recording import opened
 from .render import Ink
+from .verify import followed
 from .watching import drawn_table, result_lines, told
 
 
@@ -22,29 +23,33 @@ async def show_replay(
 ) -> None:
     """Draw the table after each event; without a terminal print a line for each.
 
-    `speed`: steps a second. `step`: wait for Enter before each instead.
+    `speed`: steps a second. `step`: wait for Enter before each instead. Raises SuiteError where the
+    record is of no hand.
     """
-    view = opened(record)
-    if not console.is_terminal:
+    steps: list[tuple[int, list[Text], RenderableType]] = []
+    with followed():
+        view = opened(record)
         for event in record.events:
             view.apply(event)
-            for line in told(event, view, ink):
+            if lines := told(event, view, ink):
+                picture = drawn_table(view, ink) if console.is_terminal else Text()
+                steps.append((event.number, lines, picture))
+        result = result_lines(view, ink)
+    if not console.is_terminal:
+        for _, lines, _ in steps:
+            for line in lines:
                 console.print(line)
         return
     wait = _enter if step else _pause(1.0 / speed)
     count = len(record.events)
     with Live(console=console, auto_refresh=False, vertical_overflow="crop") as screen:
-        for event in record.events:
-            view.apply(event)
-            lines = told(event, view, ink)
-            if not lines:
-                continue
-            foot = Text(f"{event.number} of {count}  ", "dim").append_text(lines[0])
+        for number, lines, picture in steps:
+            foot = Text(f"{number} of {count}  ", "dim").append_text(lines[0])
             if step:
                 foot.append("   Enter: on, Ctrl-C: end", "dim")
-            screen.update(Group(drawn_table(view, ink), Text(), foot), refresh=True)
+            screen.update(Group(picture, Text(), foot), refresh=True)
             await wait()
-    for line in result_lines(view, ink):
+    for line in result:
         console.print(line)
 
 

@@ -7,7 +7,8 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
@@ -37,6 +38,24 @@ State = Annotated[
     ),
 ]
 
+OperatorToken = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="FANGCHENG_TOKEN",
+        help="Bearer token of an operator or a service, for --target.",
+        show_default=False,
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        help="PEM file of the certificates to trust: connect with TLS.",
+        show_default=False,
+    ),
+]
+
 
 def make_console() -> Console:
     """Where a command prints."""
@@ -58,6 +77,21 @@ def access_of(state: Path | None) -> Access:
 
     suite = StateFolder(state or default_folder()).read()
     return Access(suite.target, suite.key)
+
+
+@contextmanager
+def progress(console: Console, things: str) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar while many things are worked on, to be told: what is done, to how many, of how many."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(things, total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{things} {what}", completed=done, total=total)
+
+        yield show
 
 
 def _fail(error: SuiteError) -> typer.Exit:

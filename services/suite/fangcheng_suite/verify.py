@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
 from fangcheng.table.v1 import records_pb2
 from fangcheng_rules import tiles, wall
+from fangcheng_rules.errors import RulesError, UnknownRevision, UnknownRuleSet
 from fangcheng_rules.ruleset import WallCount, WallPolicy
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_table.convert_settlement import FEE
+from fangcheng_table.life import MOST_HANDS
 
-from .errors import VerificationFailed
+from .errors import SuiteError, VerificationFailed
 from .playing_again import play_again
 
 
@@ -52,11 +55,32 @@ class Verified:
 def verify(record: records_pb2.HandRecord, commitment: bytes) -> Verified:
     """Check all of a hand's record against the commitment told when the table was made.
 
-    Raises VerificationFailed at the first thing that does not follow.
+    Raises VerificationFailed at the first thing that does not follow, and SuiteError where the
+    rules that it was played by are not known here.
     """
-    shuffle = verify_shuffle(record, commitment)
-    steps = play_again(record)
-    return Verified(shuffle, steps, verify_payments(record))
+    with followed():
+        shuffle = verify_shuffle(record, commitment)
+        steps = play_again(record)
+        return Verified(shuffle, steps, verify_payments(record))
+
+
+@contextmanager
+def followed() -> Iterator[None]:
+    """While a record that anybody may have written is followed: tells what is wrong with it.
+
+    It may name a fifth seat or a tile that there is not, or lack what the next event needs.
+    """
+    try:
+        yield
+    except (UnknownRuleSet, UnknownRevision) as error:
+        raise SuiteError(
+            f"the hand cannot be followed: {error.message}",
+            "`fangcheng rules` lists what this version knows; a newer one may know more.",
+        ) from error
+    except RulesError as error:
+        raise VerificationFailed(f"the record is of no hand: {error.message}") from error
+    except (LookupError, ValueError) as error:
+        raise VerificationFailed(f"the record is of no hand: {error}") from error
 
 
 def verify_shuffle(record: records_pb2.HandRecord, commitment: bytes) -> VerifiedShuffle:
@@ -66,6 +90,7 @@ def verify_shuffle(record: records_pb2.HandRecord, commitment: bytes) -> Verifie
         record.table_commitment == commitment,
         "the record names another commitment than the table did",
     )
+    _check(1 <= number <= MOST_HANDS, f"no table has a hand {number}")
     hashed = record.secret
     for _ in range(number):
         hashed = hashlib.sha256(hashed).digest()
@@ -90,7 +115,7 @@ def _replayed(
     record: records_pb2.HandRecord, codes: Sequence[int], policy: WallPolicy
 ) -> VerifiedShuffle:
     """Compare what was dealt, turned up and drawn with the wall."""
-    front, back, dealt = wall.DEALT, 0, 0
+    front, back, dealt, dealer = wall.DEALT, 0, 0, 0
     turned: tuple[int, ...] = ()
     for event in record.events:
         kind = event.WhichOneof("kind")

@@ -325,7 +325,7 @@ def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
     if seat.ready and view.ready_check:
         head.append("  ready", "green")
     if not seat.player_id:
-        head.append("waits for another player", "dim")
+        head.append("  waits for another player", "dim")
     if seat.leaving:
         head.append("  leaves after the hand", "dim")
     hand = Text("    ")

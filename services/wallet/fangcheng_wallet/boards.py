@@ -64,11 +64,13 @@ BoardKey = tuple[str, str, int | None, int | None, tuple[tuple[str, str], ...], 
 class Asked:
     """A leaderboard that was asked for, as of an operation: the ``horizon``."""
 
-    def __init__(self, boards: Boards, query: LeaderboardQuery, last: int, time_us: int) -> None:
-        self.horizon = last if query.horizon is None else min(query.horizon, last)
+    def __init__(self, boards: Boards, query: LeaderboardQuery, horizon: int, time_us: int) -> None:
+        self.horizon = horizon
         labels = tuple(sorted(query.labels.items()))
         unit = (query.currency, query.book)
         self._key: BoardKey = (*unit, query.since_us, query.until_us, labels, self.horizon)
+        # Not by the clock: what is being written may bear an earlier time than now, and only an
+        # operation after the period keeps all that follow out of it.
         self._closed = query.until_us is not None and time_us >= query.until_us
         self._query = query
         self._boards = boards
@@ -97,9 +99,9 @@ class Boards:
         self._kept: OrderedDict[BoardKey, Board] = OrderedDict()
         self._lock = threading.Lock()
 
-    def ask(self, query: LeaderboardQuery, last: int, time_us: int) -> Asked:
-        """Ask for a leaderboard. ``last``, ``time_us``: where the ledger ends."""
-        return Asked(self, query, last, time_us)
+    def ask(self, query: LeaderboardQuery, horizon: int, time_us: int) -> Asked:
+        """Ask for a leaderboard. ``horizon``, ``time_us``: the last operation that is counted."""
+        return Asked(self, query, horizon, time_us)
 
     def get(self, key: BoardKey) -> Board | None:
         """A board that is kept."""

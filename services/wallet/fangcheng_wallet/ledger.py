@@ -573,6 +573,6 @@ class Leaderboard:
     around: tuple[Place, ...]
     """The own place and its neighbours, best first."""
     closed: bool
-    """The period is over: this never changes again."""
+    """An operation after the period is counted: this never changes again."""
     horizon: int
     """The last operation that is counted; hand it in for pages that belong together."""

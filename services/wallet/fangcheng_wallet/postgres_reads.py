@@ -227,10 +227,15 @@ async def stream(db: asyncpg.Connection, after: int, limit: int) -> Sequence[Str
     return list(map(streamed, rows))
 
 
-async def last_operation(db: asyncpg.Connection) -> tuple[int, int]:
-    """Number and time of the last operation; 0, 0: there is none."""
-    number, time_us = await db.fetchrow("SELECT operation, time_us FROM head")
-    return number, time_us
+async def last_operation(db: asyncpg.Connection, horizon: int | None = None) -> tuple[int, int]:
+    """Number and time of the last operation, up to a ``horizon``; 0, 0: there is none."""
+    if horizon is None:
+        row = await db.fetchrow("SELECT operation, time_us FROM head")
+    else:
+        row = await db.fetchrow(
+            "SELECT id, time_us FROM operations WHERE id <= $1 ORDER BY id DESC LIMIT 1", horizon
+        )
+    return (0, 0) if row is None else (row[0], row[1])
 
 
 async def scores(db: asyncpg.Connection, query: LeaderboardQuery, horizon: int) -> list[Score]:
@@ -272,7 +277,7 @@ async def leaderboard(
     db: asyncpg.Connection, query: LeaderboardQuery, boards: Boards
 ) -> Leaderboard:
     """See ``store.Store``."""
-    asked = boards.ask(query, *await last_operation(db))
+    asked = boards.ask(query, *await last_operation(db, query.horizon))
     return asked.answer(() if asked.is_kept else await scores(db, query, asked.horizon))
 
 

@@ -198,9 +198,12 @@ def stream(db: sqlite3.Connection, after: int, limit: int) -> Sequence[StreamedE
     return list(map(streamed, rows))
 
 
-def last_operation(db: sqlite3.Connection) -> tuple[int, int]:
-    """Number and time of the last operation; 0, 0: there is none."""
-    row = db.execute("SELECT id, time_us FROM operations ORDER BY id DESC LIMIT 1").fetchone()
+def last_operation(db: sqlite3.Connection, horizon: int | None = None) -> tuple[int, int]:
+    """Number and time of the last operation, up to a ``horizon``; 0, 0: there is none."""
+    row = db.execute(
+        "SELECT id, time_us FROM operations WHERE id <= ? ORDER BY id DESC LIMIT 1",
+        (2**63 - 1 if horizon is None else horizon,),
+    ).fetchone()
     return row or (0, 0)
 
 
@@ -236,7 +239,7 @@ def scores(db: sqlite3.Connection, query: LeaderboardQuery, horizon: int) -> lis
 
 def leaderboard(db: sqlite3.Connection, query: LeaderboardQuery, boards: Boards) -> Leaderboard:
     """See ``store.Store``."""
-    asked = boards.ask(query, *last_operation(db))
+    asked = boards.ask(query, *last_operation(db, query.horizon))
     return asked.answer(() if asked.is_kept else scores(db, query, asked.horizon))
 
 

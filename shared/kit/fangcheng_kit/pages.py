@@ -24,7 +24,7 @@ def page_size(
 
 
 def page_token(last: Sequence[Key], filters: object = None) -> str:
-    """The token of the page after the row with the sort keys ``last``.
+    """The token of the page after the row with the sort keys ``last``, no number below 0.
 
     ``filters``: what the list is restricted to, anything of plain data; a token is good only for
     the same list.
@@ -56,11 +56,12 @@ def after(token: str, kinds: Sequence[type[Key]], filters: object = None) -> tup
 
 
 def _is_key(key: object, kind: type[Key]) -> bool:
-    """Whether ``key`` is of this kind, and one that a database can be asked for."""
+    """Whether ``key`` is of this kind, one that a database can be asked for, and none below 0:
+    keys are places, offsets and times."""
     if type(key) is not kind:
         return False
     if isinstance(key, int):
-        return -(2**63) <= key < 2**63
+        return 0 <= key < 2**63
     # A lone surrogate is a character of JSON, but of no text.
     return isinstance(key, str) and not any("\ud800" <= one <= "\udfff" for one in key)
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
-from pydantic_core import to_json
+from pydantic_core import ErrorDetails, to_json
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -209,7 +209,7 @@ def load(service: str, settings_type: type[S]) -> S:
         lines = []
         for problem in error.errors(include_url=False):
             name = str(problem["loc"][0]) if problem["loc"] else ""
-            lines.append(_complaint(service, settings_type, name, problem["msg"]))
+            lines.append(_complaint(service, settings_type, name, _words(problem)))
         raise BadSettings("\n".join(lines)) from None
     except SettingsError as error:
         found = re.search(r'field "(\w+)"', str(error))
@@ -220,16 +220,44 @@ def load(service: str, settings_type: type[S]) -> S:
     return settings
 
 
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is no key that is known here",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "too_short": "must hold at least {min_length}",
+    "too_long": "must hold at most {max_length}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "literal_error": "must be {expected}",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("dict_type", "model_type"), "must be keys with their values"),
+    "list_type": "must be a list",
+    "string_type": "must be text",
+}
+"""What pydantic finds, by its type, for people who do not write Python."""
+
+
+def _words(problem: ErrorDetails) -> str:
+    words = _WORDS.get(problem["type"])
+    if words is None:
+        return problem["msg"].removeprefix("Value error, ")
+    return words.format(**problem.get("ctx", {}))
+
+
 def complaints(error: ValidationError, name: str, at: Sequence[str | int] = ()) -> list[str]:
     """What is wrong with a file of this name, each with the key at fault:
     ``pools.yaml: pools[0].hands: …``. ``at``: where in it is what was validated."""
     found = []
-    for problem in error.errors(include_url=False, include_context=False):
+    for problem in error.errors(include_url=False):
         key = ""
         for part in (*at, *problem["loc"]):
             key += f"[{part}]" if isinstance(part, int) else f".{part}"
-        message = problem["msg"].removeprefix("Value error, ")
-        found.append(f"{name}: {key.lstrip('.') or 'the file'}: {message}")
+        found.append(f"{name}: {key.lstrip('.') or 'the file'}: {_words(problem)}")
     return found
 
 
@@ -265,7 +293,7 @@ def _complaint(service: str, settings_type: type[Settings], name: str, message: 
         variable = PREFIX + name.upper()
     value = os.environ.get(variable)
     shown = "" if value is None or not field.repr else f"={value}"
-    return f"{variable}{shown}: {message.removeprefix('Value error, ')} ({field.description})"
+    return f"{variable}{shown}: {message} ({field.description})"
 
 
 def reference(services: Mapping[str, type[Settings]]) -> str:

@@ -140,7 +140,8 @@ class EvaluationServiceServicer(object):
 
         As EvaluateHands; a request that is refused ends the stream, after the answers before it. An
         evaluator with too much to do refuses the first request of a stream alone (EVALUATOR_BUSY): later
-        ones wait. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
+        ones wait. One that has as many streams open as its settings allow refuses a further one in the
+        same way. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -77,7 +77,8 @@ class EvaluationServiceStub:
 
     As EvaluateHands; a request that is refused ends the stream, after the answers before it. An
     evaluator with too much to do refuses the first request of a stream alone (EVALUATOR_BUSY): later
-    ones wait. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
+    ones wait. One that has as many streams open as its settings allow refuses a further one in the
+    same way. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
     """
 
 @_typing.type_check_only
@@ -123,7 +124,8 @@ class EvaluationServiceAsyncStub(EvaluationServiceStub):
 
     As EvaluateHands; a request that is refused ends the stream, after the answers before it. An
     evaluator with too much to do refuses the first request of a stream alone (EVALUATOR_BUSY): later
-    ones wait. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
+    ones wait. One that has as many streams open as its settings allow refuses a further one in the
+    same way. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
     """
 
 class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -208,7 +210,8 @@ class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
 
         As EvaluateHands; a request that is refused ends the stream, after the answers before it. An
         evaluator with too much to do refuses the first request of a stream alone (EVALUATOR_BUSY): later
-        ones wait. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
+        ones wait. One that has as many streams open as its settings allow refuses a further one in the
+        same way. UNAVAILABLE (DRAINING) where the server stops: what has no answer is sent anew.
         """
 
 def add_EvaluationServiceServicer_to_server(servicer: EvaluationServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -108,6 +108,8 @@ class PoolStake(_message.Message):
     BUY_IN_FIELD_NUMBER: _builtins.int
     ENTRY_MINIMUM_FIELD_NUMBER: _builtins.int
     MINIMUM_FIELD_NUMBER: _builtins.int
+    LOSS_CAP_PER_HAND_FIELD_NUMBER: _builtins.int
+    LOSS_CAP_PER_DAY_FIELD_NUMBER: _builtins.int
     currency: _builtins.str
     """Currency id of the wallet."""
     book: _builtins.str
@@ -120,6 +122,12 @@ class PoolStake(_message.Message):
     """Who has less available may not queue; 0: the buy-in is enough."""
     minimum: _builtins.int
     """Who has less after a hand leaves the table; 0: nobody has to."""
+    loss_cap_per_hand: _builtins.int
+    """Nobody loses more in a hand, fees aside; 0: there is no such cap."""
+    loss_cap_per_day: _builtins.int
+    """Who has lost as much on a day, in hands of this currency that were capped so, leaves after the hand
+    and may not queue before the next day; 0: there is no such cap.
+    """
     def __init__(
         self,
         *,
@@ -129,10 +137,12 @@ class PoolStake(_message.Message):
         buy_in: _builtins.int = ...,
         entry_minimum: _builtins.int = ...,
         minimum: _builtins.int = ...,
+        loss_cap_per_hand: _builtins.int = ...,
+        loss_cap_per_day: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "buy_in", b"buy_in", "currency", b"currency", "entry_minimum", b"entry_minimum", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["book", b"book", "buy_in", b"buy_in", "currency", b"currency", "entry_minimum", b"entry_minimum", "loss_cap_per_day", b"loss_cap_per_day", "loss_cap_per_hand", b"loss_cap_per_hand", "minimum", b"minimum", "per_unit", b"per_unit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

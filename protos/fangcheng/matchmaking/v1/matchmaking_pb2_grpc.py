@@ -96,8 +96,9 @@ class MatchmakingServiceServicer(object):
         FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
         PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
         `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
-        PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
-        nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+        PLAYER_FROZEN; LOSS_CAP_REACHED, with `currency` and `until_seconds` in the metadata; the last seven
+        with the `player_id` that they are about), UNAVAILABLE (POOL_CLOSED: an operator lets nobody in now;
+        DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

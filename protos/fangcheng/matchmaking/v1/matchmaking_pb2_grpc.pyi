@@ -51,8 +51,9 @@ class MatchmakingServiceStub:
     FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
     PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
     `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
-    PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
-    nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+    PLAYER_FROZEN; LOSS_CAP_REACHED, with `currency` and `until_seconds` in the metadata; the last seven
+    with the `player_id` that they are about), UNAVAILABLE (POOL_CLOSED: an operator lets nobody in now;
+    DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _grpc.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]
     """Streams a ticket of the caller: its state now, then every change. Ends with OK after the outcome.
@@ -105,8 +106,9 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
     PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
     `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
-    PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
-    nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+    PLAYER_FROZEN; LOSS_CAP_REACHED, with `currency` and `until_seconds` in the metadata; the last seven
+    with the `player_id` that they are about), UNAVAILABLE (POOL_CLOSED: an operator lets nobody in now;
+    DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
     """
     WatchTicket: _aio.UnaryStreamMultiCallable[_matchmaking_pb2.WatchTicketRequest, _matchmaking_pb2.WatchTicketResponse]  # type: ignore[assignment]
     """Streams a ticket of the caller: its state now, then every change. Ends with OK after the outcome.
@@ -168,8 +170,9 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         FAILED_PRECONDITION (POOL_NOT_FILLED: standby in a pool that is never filled; CLIENT_TOO_OLD;
         PARTY_TOO_LARGE; ORIGIN_MISSING; ALREADY_QUEUED, ALREADY_IN_ROOM and ALREADY_SEATED, with
         `ticket_id`, `room_id` or `table_id` in the metadata; UNKNOWN_WALLET; INSUFFICIENT_BALANCE;
-        PLAYER_FROZEN; the last six with the `player_id` that they are about in the metadata), UNAVAILABLE (POOL_CLOSED: an operator lets
-        nobody in now; DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
+        PLAYER_FROZEN; LOSS_CAP_REACHED, with `currency` and `until_seconds` in the metadata; the last seven
+        with the `player_id` that they are about), UNAVAILABLE (POOL_CLOSED: an operator lets nobody in now;
+        DEPENDENCY_UNAVAILABLE: wallet or table do not answer).
         """
 
     @_abc_1.abstractmethod

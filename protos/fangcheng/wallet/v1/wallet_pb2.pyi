@@ -866,7 +866,11 @@ class GetLeaderboardResponse(_message.Message):
     next_page_token: _builtins.str
     """For the next page; empty: this was the last."""
     closed: _builtins.bool
-    """The period is over: this is how it stays."""
+    """This is how it stays: something was written after the end of the period, so that nothing comes into
+    it any more. Never true for all time. Where nothing happens after the end it stays false, and so it
+    does on further pages of a listing that began before. To close a period of a quiet wallet, write
+    anything, such as a deposit for a player of the studio's own.
+    """
     @_builtins.property
     def standings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Standing]:
         """The standings, best first."""

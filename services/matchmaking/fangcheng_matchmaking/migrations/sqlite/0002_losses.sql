@@ -1,0 +1,10 @@
+-- What a player has lost on a day, in the currencies that the pools of his tables cap; `day` counts
+-- from 1970-01-01 by the studio's calendar. Below 0: he has won.
+CREATE TABLE losses (
+    player_id TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    currency TEXT NOT NULL,
+    book TEXT NOT NULL,
+    lost INTEGER NOT NULL,
+    PRIMARY KEY (player_id, day, currency, book)
+) STRICT;

@@ -1,0 +1,83 @@
+"""A service as a process that is killed, paused and started again, for the tests that do so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import sys
+import urllib.request
+from pathlib import Path
+
+from tests.system.running import environment
+
+KEY = "a development key of the tests, long enough"
+
+
+class Service:
+    """One service, always at the same address, whatever happens to its processes."""
+
+    def __init__(self, folder: Path, kind: str, number: int = 0, **settings: str) -> None:
+        """`settings`: without their prefix."""
+        self.name = f"{kind}-{number}"
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{taken.getsockname()[1]}"
+        self._module = f"fangcheng_{kind}"
+        self._port_file = folder / f"{self.name}.json"
+        self._log = folder / f"{self.name}.log"
+        own = {"LISTEN": self.address, "PORT_FILE": str(self._port_file), **settings}
+        self._environment = environment(
+            FANGCHENG_DEV_KEY=KEY,
+            FANGCHENG_LOG_LEVEL="warning",
+            **{f"FANGCHENG_{kind.upper()}_{key}": value for key, value in own.items()},
+        )
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def alive(self) -> bool:
+        """A process of it runs."""
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Start a process; it serves when this returns."""
+        self._port_file.unlink(missing_ok=True)
+        with self._log.open("ab") as out:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", self._module),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=self._environment,
+            )
+        while not self._port_file.exists():
+            assert self.alive, self._log.read_text("utf-8")
+            await asyncio.sleep(0.02)
+
+    async def kill(self) -> None:
+        """`kill -9`."""
+        if self._process is not None and self.alive:
+            self._process.kill()
+            await self._process.wait()
+
+    def pause(self) -> None:
+        """Let it run no further."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it run again."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric over its labels, as its page has it now."""
+        address = json.loads(self._port_file.read_text("utf-8"))["metrics"]
+        with urllib.request.urlopen(f"http://{address}/metrics") as answer:
+            lines = str(answer.read(), "utf-8").splitlines()
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in lines
+            if line.startswith((f"{name} ", f"{name}{{"))
+        )
