@@ -28,7 +28,7 @@ from sortedcontainers import SortedKeyList, SortedList
 
 from .core import SEATS, Mode, Pool, Ticket, Vacancy
 
-MOST_TRIES = 500
+MOST_TRIES = 100
 """Tickets that choose in one go, so that others have the processor between; then the next ones."""
 MOST_NEAR = 16
 """Tickets of each size that one which chooses has in view: in a crowd the nearest are enough."""
@@ -325,11 +325,11 @@ class Queue:
         return True
 
     def _may_meet(self, turn: _Turn, one: Ticket, other: Ticket) -> bool:
-        if not (one.apart.isdisjoint(other.player_ids) and other.apart.isdisjoint(one.player_ids)):
+        if _name(one.apart, other) or _name(other.apart, one):
             return False
         if self.pool.mode is Mode.ANTI_CHEAT and not one.traits.isdisjoint(other.traits):
             return False
-        if one.met.isdisjoint(other.player_ids) and other.met.isdisjoint(one.player_ids):
+        if not (_name(one.met, other) or _name(other.met, one)):
             return True
         from_ms = min(one.queued_ms, other.queued_ms) + self.pool.rematch_after_ms
         if turn.now_ms < from_ms:
@@ -339,6 +339,11 @@ class Queue:
 
     def _line(self, ticket: Ticket) -> SortedKeyList[Ticket, tuple[int, int]]:
         return self._standby if ticket.standby else self._ages
+
+
+def _name(player_ids: frozenset[str], ticket: Ticket) -> bool:
+    """Whether one of these players is of a ticket."""
+    return bool(player_ids) and not player_ids.isdisjoint(ticket.player_ids)
 
 
 def _by_age() -> SortedKeyList[Ticket, tuple[int, int]]:
