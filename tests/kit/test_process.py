@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -176,7 +175,8 @@ async def test_an_unknown_setting_is_warned_of_with_the_likely_one(tmp_path: Pat
 async def test_a_signal_drains_first_not_serving_then_no_more_calls(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    async with started(tmp_path, ECHO_DRAIN_SECONDS="1", GRACE_SECONDS="30") as process:
+    # An open stream does not hold the process until its grace is over: that never comes.
+    async with started(tmp_path, ECHO_DRAIN_SECONDS="1", GRACE_SECONDS="3600") as process:
         address = await process.serving()
         channel = channel_to(address)
         stream = Stub(channel).Split(EchoRequest(text="a", tags=["hang"]))
@@ -187,7 +187,6 @@ async def test_a_signal_drains_first_not_serving_then_no_more_calls(
         assert (await health.read()).status == health_pb2.HealthCheckResponse.SERVING
 
         process.process.send_signal(number)
-        begun = time.monotonic()
         assert (await health.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
         # A client that has not noticed yet is still answered.
         async with grpc.aio.insecure_channel(address) as unaware:
@@ -203,8 +202,6 @@ async def test_a_signal_drains_first_not_serving_then_no_more_calls(
             await stream.read()
         assert explain(caught.value).reason == "DRAINING"
         assert await process.ended() == 0
-        # An open stream does not hold the process until its grace is over.
-        assert time.monotonic() - begun < 15
         assert not process.port_file.exists()
         assert any('"stopped"' in line for line in process.lines)
         await channel.close()

@@ -10,6 +10,7 @@ import asyncio
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from fangcheng_table.journals import open_journal
 from fangcheng_table.state import TableState
 from fangcheng_table.store import Journal
 from tests.system.processes import KEY, Service
+from tests.system.replicas import until
 from tests.system.running import until as wait_until
 from tests.system.tables import Cluster
 from tests.system.wallets import patiently
@@ -156,8 +158,12 @@ class Bots:
         return connect(target, mint_token(KEY, subject, ttl_seconds=36_000))
 
 
-async def faults(cluster: Cluster, chance: random.Random) -> Counter[str]:
-    """Every two seconds something goes wrong with somebody, until it is cancelled."""
+async def faults(cluster: Cluster, chance: random.Random, seen: Callable[[], int]) -> Counter[str]:
+    """Every two seconds something goes wrong with somebody, until it is cancelled.
+
+    `seen`: how many events the players have seen. On a machine so busy that the tables have not
+    gone on meanwhile, nothing more goes wrong until they have: else they might never.
+    """
     done: Counter[str] = Counter()
     busy: set[str] = set()
 
@@ -174,10 +180,15 @@ async def faults(cluster: Cluster, chance: random.Random) -> Counter[str]:
             service.go_on()
         busy.discard(service.name)
 
+    async def gone_on() -> bool:
+        return seen() >= enough
+
     try:
         async with asyncio.TaskGroup() as group:
             while True:
+                enough = seen() + TABLES
                 await asyncio.sleep(BETWEEN_FAULTS_SECONDS)
+                await until(gone_on, "the tables go on")
                 service = chance.choice(cluster.services)
                 if service.name not in busy:
                     group.create_task(fault(service))
@@ -198,7 +209,11 @@ async def test_no_hand_is_lost_or_paid_twice_whoever_is_killed(tmp_path: Path) -
         print(f"seed {SEED}")
         bots = [Bots(cluster, number) for number in range(TABLES)]
         await asyncio.gather(*(four.sit_down() for four in bots))
-        going_wrong = asyncio.create_task(faults(cluster, random.Random(SEED)))
+
+        def seen() -> int:
+            return sum(len(events) for four in bots for events in four.seen)
+
+        going_wrong = asyncio.create_task(faults(cluster, random.Random(SEED), seen))
         playing = asyncio.gather(*(four.play() for four in bots))
         await asyncio.wait([going_wrong, playing], return_when=asyncio.FIRST_COMPLETED)
         assert not going_wrong.done(), going_wrong.result()

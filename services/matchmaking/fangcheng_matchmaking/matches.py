@@ -8,6 +8,9 @@
 The step is stored before the next one begins, and every call carries the match's id as its key: a
 process that was killed anywhere resumes with the step that is stored, and what it may have done
 already is answered again. While a match is ASKED its table may exist, so that nobody can leave.
+
+A match that offers a seat at a table under way takes the same steps; that table is asked for the
+seat instead (SeatPlayer).
 """
 
 from __future__ import annotations
@@ -60,6 +63,7 @@ class Matches:
         longest_backoff_seconds: float,
         table_refused: Callable[[str], None],
         table_given: Callable[[str], None],
+        seat_refused: Callable[[Match, Problem], None],
         log: Any,
     ) -> None:
         """`table_refused` and `table_given` are told the pool, so that one that fails can pause."""
@@ -73,6 +77,7 @@ class Matches:
         self._longest_backoff_seconds = longest_backoff_seconds
         self._table_refused = table_refused
         self._table_given = table_given
+        self._seat_refused = seat_refused
         self._log = log
 
     async def drive(self, match: Match) -> None:
@@ -138,10 +143,14 @@ class Matches:
             raise
 
     async def _seat(self, match: Match) -> Match | None:
+        give = self._tables.create if match.seat is None else self._tables.seat
         try:
-            table_id, endpoint = await self._tables.create(match)
+            table_id, endpoint = await give(match)
         except Refused as refused:
-            self._refused(match, refused.problem)
+            if match.seat is None:
+                self._refused(match, refused.problem)
+            else:
+                self._seat_refused(match, refused.problem)
             return await self._store.give_up(match.match_id, {})
         tickets = await self._store.seated(match.match_id, table_id, endpoint)
         self._board.put(*tickets)
@@ -151,6 +160,8 @@ class Matches:
         waits = [(now_ms - one.queued_ms) / 1_000 for one in players for _ in one.members]
         self._board.note_seated(match.pool_id, now_ms, len(waits))
         self._metrics.seated(match.pool_id, waits, filled=match.filled)
+        if match.seat is not None:
+            self._metrics.backfilled(match.pool_id)
         self._log.info("seated", match=match.match_id, table=table_id, pool=match.pool_id)
         return None
 
