@@ -53,6 +53,7 @@ class TableServiceStub:
     time after the first one was (five seconds unless the service is set otherwise); from then on a
     seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
     comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
+    Of replicas of several versions, one of the newest that has the rule set makes it.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
     (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
@@ -171,6 +172,7 @@ class TableServiceAsyncStub(TableServiceStub):
     time after the first one was (five seconds unless the service is set otherwise); from then on a
     seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
     comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
+    Of replicas of several versions, one of the newest that has the rule set makes it.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
     (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
@@ -292,6 +294,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         time after the first one was (five seconds unless the service is set otherwise); from then on a
         seat that nobody attends is disconnected, and the table plays for it (托管). A table to which nobody
         comes closes unplayed after its `away_grace_ms`. The same request id answers with the same table.
+        Of replicas of several versions, one of the newest that has the rule set makes it.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
         (INVALID_OPTION; DUPLICATE_PLAYER: a player or a hold at two seats; DUPLICATE_FEE;
