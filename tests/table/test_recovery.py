@@ -22,6 +22,7 @@ from fangcheng.table.v1 import operators_pb2 as operators_wire
 from fangcheng.table.v1 import records_pb2 as records_wire
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.operators_pb2_grpc import TableOperationsServiceStub
+from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng_client import explain
 from fangcheng_kit import StartFailed
@@ -49,6 +50,7 @@ from .world import (
     PLAYERS,
     World,
     play_all,
+    refused,
     request,
     simple,
     timeless,
@@ -309,6 +311,32 @@ async def test_a_table_that_fails_by_a_fault_of_ours_is_rebuilt(tmp_path):
         assert broken == 5
         records = await it.journal.read("t1")
         assert TableState.replay(record.event for record in records) == table.state
+
+
+class ForgetfulJournal(SqliteJournal):
+    """Makes a table, and its answer is lost."""
+
+    async def create(self, table: NewTable, records: Sequence[Record], owner_id: str) -> NewTable:
+        await super().create(table, records, owner_id)
+        raise JournalError("stored, but the answer was lost")
+
+
+async def test_a_table_whose_maker_never_heard_of_it_is_played_to_its_end(tmp_path, monkeypatch):
+    """Else it would have an owner for ever who does not know of it, and its holds stay."""
+
+    async def opened(path: str, on_commit: Any) -> ForgetfulJournal:
+        return ForgetfulJournal(Path(path), on_commit)
+
+    monkeypatch.setattr("fangcheng_table.service.open_journal", opened)
+    async with world(tmp_path, lease_seconds=0.5) as service:
+        message = request(stakes=SILVER)
+        message.seats[2].hold_ids.append("h-cat")
+        message.timing.away_grace_ms = 1_000
+        # Nor does it ask again.
+        once = service.channel("operator", options=[("grpc.enable_retries", 0)])
+        asked: Any = TableServiceStub(once)
+        assert (await refused(asked.CreateTable(message)))[1] == "JOURNAL_UNAVAILABLE"
+        await until(lambda: service.wallet.released == ["h-cat"])
 
 
 async def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_going_on(tmp_path):
