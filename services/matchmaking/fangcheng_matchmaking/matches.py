@@ -12,6 +12,9 @@ already is answered again. While a match is ASKED its table may exist, so that n
 Two replicas may drive a match for a while, when one has lost its lease and does not know it yet.
 The store lets one of them take each step. The other looks at the match before it repeats a call,
 and gives back what it was given for a match that was given up meanwhile.
+
+A match that offers a seat at a table under way takes the same steps; that table is asked for the
+seat instead (SeatPlayer).
 """
 
 from __future__ import annotations
@@ -66,6 +69,7 @@ class Matches:
         longest_backoff_seconds: float,
         table_refused: Callable[[str], None],
         table_given: Callable[[str], None],
+        seat_refused: Callable[[Match, Problem], None],
         log: Any,
     ) -> None:
         """`table_refused` and `table_given` are told the pool, so that one that fails can pause."""
@@ -79,6 +83,7 @@ class Matches:
         self._longest_backoff_seconds = longest_backoff_seconds
         self._table_refused = table_refused
         self._table_given = table_given
+        self._seat_refused = seat_refused
         self._log = log
 
     async def drive(self, match: Match) -> None:
@@ -145,10 +150,14 @@ class Matches:
             raise
 
     async def _seat(self, match: Match) -> Match | None:
+        give = self._tables.create if match.seat is None else self._tables.seat
         try:
-            table_id, endpoint = await self._tables.create(match)
+            table_id, endpoint = await give(match)
         except Refused as refused:
-            self._refused(match, refused.problem)
+            if match.seat is None:
+                self._refused(match, refused.problem)
+            else:
+                self._seat_refused(match, refused.problem)
             return await self._store.give_up(match.match_id, {})
         try:
             ended = await self._store.seated(match.match_id, table_id, endpoint)
@@ -165,6 +174,8 @@ class Matches:
         waits = [(now_ms - one.queued_ms) / 1_000 for one in players for _ in one.members]
         self._board.note_seated(match.pool_id, now_ms, len(waits))
         self._metrics.seated(match.pool_id, waits, filled=match.filled)
+        if match.seat is not None:
+            self._metrics.backfilled(match.pool_id)
         self._log.info("seated", match=match.match_id, table=table_id, pool=match.pool_id)
         return None
 

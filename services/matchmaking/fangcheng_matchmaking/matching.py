@@ -20,13 +20,13 @@ Nothing here knows a clock, chance, a database or the wire. The driving loop::
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 from math import inf
 
 from sortedcontainers import SortedKeyList, SortedList
 
-from .core import SEATS, Mode, Pool, Ticket
+from .core import SEATS, Mode, Pool, Ticket, Vacancy
 
 MOST_TRIES = 100
 """Tickets that choose in one go, so that others have the processor between; then the next ones."""
@@ -157,6 +157,30 @@ class Queue:
                     self.remove(ticket.ticket_id)
         return groups
 
+    def fill(
+        self, vacancy: Vacancy, now_ms: int, after: tuple[int, int] | None = None
+    ) -> tuple[Ticket | None, tuple[int, int] | None]:
+        """Takes out the ticket that gets a seat at a table under way: the oldest that may have it.
+
+        It looks at MOST_SEEN tickets, those behind `after` in the line, and tells behind which to
+        go on the next time; None: from the front. Standby tickets come when no player does.
+        """
+        first = 0 if after is None else self._ages.bisect_key_right(after)
+        for ticket in self._ages.islice(first, first + MOST_SEEN):
+            if self._may_join(ticket, vacancy, now_ms):
+                self.remove(ticket.ticket_id)
+                return ticket, None
+            after = ticket.age_key
+        if first + MOST_SEEN < len(self._ages):
+            return None, after
+        fill_ms = self.pool.fill_with_bots_after_ms
+        if fill_ms and now_ms >= vacancy.since_ms + fill_ms:
+            for ticket in self._standby:
+                if ticket.player_id not in vacancy.sat:
+                    self.remove(ticket.ticket_id)
+                    return ticket, None
+        return None, None
+
     def next_ms(self, now_ms: int) -> int | None:
         """When tickets should choose again, if none comes before; None: not before one comes."""
         if self._choosing:
@@ -283,6 +307,22 @@ class Queue:
             if ticket is not chooser and self._may_meet(turn, chooser, ticket):
                 left -= 1
                 yield ticket
+
+    def _may_join(self, ticket: Ticket, vacancy: Vacancy, now_ms: int) -> bool:
+        """Whether one who waits may sit down with those at a table; it is his wait that counts."""
+        if len(ticket.members) > 1 or ticket.player_id in vacancy.sat:
+            return False
+        if not ticket.apart.isdisjoint(vacancy.player_ids):
+            return False
+        turn = self._turn(ticket, now_ms)
+        for seated in vacancy.tickets:
+            if seated.standby:  # whom nobody minds
+                continue
+            if abs(seated.rating - ticket.rating) > turn.width:
+                return False
+            if not self._may_meet(turn, ticket, replace(seated, queued_ms=ticket.queued_ms)):
+                return False
+        return True
 
     def _may_meet(self, turn: _Turn, one: Ticket, other: Ticket) -> bool:
         if _name(one.apart, other) or _name(other.apart, one):
