@@ -352,6 +352,17 @@ def test_hands_are_chosen_by_time_and_rule_set(run: Run, folder: Path) -> None:
     )
 
 
+def test_an_id_that_looks_like_markup_is_shown_as_it_is(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    text = (folder / "t1.jsonl").read_text("utf-8").replace('"zhu"', '"[red]zhu[/]"')
+    (tmp_path / "t1.jsonl").write_text(text, "utf-8")
+    ended = run("report", "--records", tmp_path)
+    assert "[red]zhu[/] deals in to lan" in ended.output
+    case = run("case", "[red]zhu[/]", "--records", tmp_path)
+    assert "[red]zhu[/]: 100 hands" in case.output
+
+
 def test_metrics_count_and_name_nobody(run: Run, folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "integrity.prom"
     ended = run("report", "--records", folder, "--metrics", file)

@@ -43,6 +43,7 @@ from .metrics import Metrics
 from .partners import Seat, TableNow, Tables, Unanswered, Wallet
 from .store import (
     UNREADABLE,
+    UNREADABLE_VERSION,
     Apart,
     Joined,
     NotWaiting,
@@ -378,11 +379,11 @@ class Matchmaker:
             await asyncio.sleep(SYNC_SECONDS)
             try:
                 changes = await self._store.changes(self._head)
+                await self._drop(changes.tickets)
             except StoreUnavailable as error:
                 self._log.warning("cannot follow the store", problem=str(error.__cause__))
                 continue
             self._head = changes.head
-            self.board.put(*changes.tickets)
             self.lobby.note(changes.rooms)
 
     async def _place_tickets(self) -> None:
@@ -468,8 +469,9 @@ class Matchmaker:
     async def _drop(self, tickets: Iterable[Ticket]) -> None:
         """Shows tickets as they stand; those that nobody can read are out from now on."""
         for ticket in tickets:
-            if ticket.problem == UNREADABLE:
-                await self._fail(ticket, UNREADABLE.reason, UNREADABLE.message)
+            if ticket.version == UNREADABLE_VERSION:
+                with suppress(UnknownTicket):  # gone meanwhile
+                    await self._fail(ticket, UNREADABLE.reason, UNREADABLE.message)
             else:
                 self.board.put(ticket)
 

@@ -14,6 +14,7 @@ from .rooms import Room, UnknownRoom, after
 from .skill import Skill
 from .store import (
     UNREADABLE,
+    UNREADABLE_VERSION,
     Apart,
     FinishedHand,
     LiveTicket,
@@ -23,8 +24,6 @@ from .store import (
     WrongStep,
 )
 
-UNREADABLE_VERSION = 2**53
-"""Newer than whatever is known of it."""
 LIVE_STATES = "('waiting', 'matched', 'assigned')"
 
 
@@ -185,7 +184,13 @@ def insert_ticket(db: Db, new: NewTicket) -> Ticket:
         apart=read_kept_from(db, new.player_ids),
     )
     for player_id in new.player_ids:
-        db.rows("INSERT INTO queued_players VALUES (?, ?)", player_id, ticket.number)
+        db.rows(
+            # Whoever is in there has no live ticket: it is gone from the database.
+            "INSERT INTO queued_players VALUES (?, ?) ON CONFLICT (player_id)"
+            " DO UPDATE SET number = excluded.number",
+            player_id,
+            ticket.number,
+        )
     db.rows(
         "INSERT INTO tickets (number, ticket_id, player_id, request_id, pool_id, queued_ms,"
         " state, change, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -11,6 +11,7 @@ from .records import LIVE_STATES, Db
 from .rooms import parted
 from .sql_shared import SqlShared
 from .store import (
+    UNREADABLE_VERSION,
     Changes,
     Joined,
     NotWaiting,
@@ -101,7 +102,7 @@ class SqlStore(SqlShared):
 
         def call(db: Db) -> Ticket:
             ticket = records.read_ticket(db, ticket_id)
-            unreadable = ticket.version == records.UNREADABLE_VERSION
+            unreadable = ticket.version == UNREADABLE_VERSION
             if ticket.state is TicketState.WAITING or unreadable:
                 return records.save_ticket(
                     db, replace(ticket, state=TicketState.FAILED, problem=problem)

@@ -51,9 +51,10 @@ class RequestReused(StoreError):
         self.ticket = ticket
 
 
+UNREADABLE_VERSION = 2**53
+"""Of a ticket that the storage has, but not as one that anybody could read: newer than whatever is
+known of it. It counts as FAILED wherever it is read, and `Store.fail` makes it so."""
 UNREADABLE = Problem("TICKET_UNREADABLE", "What the ticket said is lost; queue again.")
-"""Of a ticket that the storage has, but not as one that anybody could read. It counts as FAILED
-wherever it is read, and `Store.fail` makes it so."""
 
 
 class UnknownTicket(StoreError):

@@ -212,7 +212,8 @@ def _findings(told: Report, pairs: Sequence[PairReport]) -> list[RenderableType]
     table.add_column("")
     for pair, finding in shown:
         table.add_row(
-            SAID[finding.signal].format(one=finding.one, other=finding.other),
+            # A Text, for an id may look like markup.
+            Text(SAID[finding.signal].format(one=finding.one, other=finding.other)),
             f"{pair.hands:,}",
             f"{pair.tables:,}",
             f"{finding.observed:,}",

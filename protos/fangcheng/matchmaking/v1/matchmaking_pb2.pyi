@@ -603,7 +603,10 @@ class Ticket(_message.Message):
 
     @_builtins.property
     def problem(self) -> _rules_pb2.Problem:
-        """FAILED: why."""
+        """FAILED: why. INSUFFICIENT_BALANCE, UNKNOWN_WALLET, PLAYER_FROZEN or another reason of the wallet's
+        where the buy-in could not be held; UNKNOWN_POOL and POOL_CHANGED where the pool is gone or costs
+        something else; TICKET_UNREADABLE where the queue's database has lost the ticket.
+        """
 
     @_builtins.property
     def party_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
