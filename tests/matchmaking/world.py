@@ -85,6 +85,10 @@ class World:
             self._targets[name] = running.address
         (self.folder / "pools.yaml").write_text(POOLS, "utf-8")
 
+    def target(self, name: str) -> str:
+        """Where a partner listens."""
+        return self._targets[name]
+
     def settings(self, **more: Any) -> MatchmakingSettings:
         fields: dict[str, Any] = {
             "dev_key": KEY,
