@@ -335,7 +335,8 @@ async def test_a_table_whose_maker_never_heard_of_it_is_played_to_its_end(tmp_pa
         # Nor does it ask again.
         once = service.channel("operator", options=[("grpc.enable_retries", 0)])
         asked: Any = TableServiceStub(once)
-        assert (await refused(asked.CreateTable(message)))[1] == "JOURNAL_UNAVAILABLE"
+        made = asked.CreateTable(message, wait_for_ready=True)
+        assert (await refused(made))[1] == "JOURNAL_UNAVAILABLE"
         await until(lambda: service.wallet.released == ["h-cat"])
 
 
