@@ -245,7 +245,8 @@ def _bots(pools: Pools, players: int) -> list[tuple[str, list[str]]]:
     """For each place on standby its pool and who take it in turns: enough for any evening."""
     if not pools.filled:
         return []
-    turns = 3 * players // len(pools.ids) + 1
+    # Three to each player of a pool at most, in turns; and twice as many players as on average.
+    turns = 2 * 3 * players // len(pools.ids) // STANDBY + 2
     return [
         (pool_id, [f"b-{pool_id}-{place}-{turn}" for turn in range(turns)])
         for pool_id in pools.ids

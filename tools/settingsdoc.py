@@ -27,8 +27,8 @@ BESIDES = (
     (
         "FANGCHENG_TOKEN",
         "",
-        "Bearer token of an operator or a service, for `fangcheng ledger … --target`; its option "
-        "`--token` wins.",
+        "Bearer token of an operator or a service, for `--target` of `fangcheng ledger` and "
+        "`fangcheng integrity`; its option `--token` wins.",
     ),
     (
         "FANGCHENG_CACHE_DIR",

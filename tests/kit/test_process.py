@@ -175,7 +175,8 @@ async def test_an_unknown_setting_is_warned_of_with_the_likely_one(tmp_path: Pat
 async def test_a_signal_drains_first_not_serving_then_no_more_calls(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    async with started(tmp_path, ECHO_DRAIN_SECONDS="2", GRACE_SECONDS="600") as process:
+    # An open stream does not hold the process until its grace is over: that never comes.
+    async with started(tmp_path, ECHO_DRAIN_SECONDS="2", GRACE_SECONDS="3600") as process:
         address = await process.serving()
         channel = channel_to(address)
         stream = Stub(channel).Split(EchoRequest(text="a", tags=["hang"]))
@@ -199,7 +200,6 @@ async def test_a_signal_drains_first_not_serving_then_no_more_calls(
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await stream.read()
         assert explain(caught.value).reason == "DRAINING"
-        # An open stream does not hold the process until its grace is over.
         assert await process.ended() == 0
         assert not process.port_file.exists()
         assert any('"stopped"' in line for line in process.lines)

@@ -70,6 +70,8 @@ async def test_a_poisoned_ticket_fails_alone(world: World, poison: Poison, reaso
     if failed is not None:
         assert (failed.state, failed.problem.reason) == (pb.TICKET_STATE_FAILED, reason)
         assert not (await players[1].status()).HasField("ticket")
+    world.wallet.silver["p1"] = 10_000
+    assert (await players[1].join("silver", "again")).state == pb.TICKET_STATE_WAITING
     world.check()
 
 

@@ -34,9 +34,10 @@ pools:
     stakes: [{currency: silver, per_unit: 10, buy_in: 1000}]
     hands: 4
     rounds: 2
-    timing: {turn_ms: 3000, between_hands_ms: 0, reserve_ms: 9000, away: trustee_to_end}
+    timing: {turn_ms: 3000, between_hands_ms: 0, vacancy_ms: 9000, away: trustee_to_end}
     least_client_version: 7
     fill_with_bots_after_ms: 900
+    backfill: true
     bots_where_silver_is_staked: true
   - {id: two, name: 第二, rules: {id: jintan}, starting_chips: 500}
 """
@@ -51,12 +52,13 @@ def test_a_file_is_read_in_its_order() -> None:
         7,
         900,
     )
+    assert (one.backfill, pools["two"].pool.backfill) == (True, False)
     assert (one.terms.rule_set, one.terms.revision, one.terms.hands) == ("baishan_kele", 2, 4)
     assert one.terms.options == {"cap": 0, "piao": False, "end": "word"}
     assert one.terms.options["piao"] is False
     assert one.terms.stakes == (Stake(currency="silver", per_unit=10, buy_in=1_000),)
     assert one.terms.timing == Timing(
-        turn_ms=3_000, between_hands_ms=0, reserve_ms=9_000, away="trustee_to_end"
+        turn_ms=3_000, between_hands_ms=0, vacancy_ms=9_000, away="trustee_to_end"
     )
     assert (one.terms.rounds, pools["two"].pool.terms.starting_chips) == (2, 500)
     assert pools["two"].pool.terms.timing == Timing()
@@ -104,6 +106,18 @@ def test_what_no_evaluator_plays_is_told_with_its_pool(rules: str, complaint: st
     offers = parse_pools(f"pools: [{{id: one, name: first, rules: {{{rules}}}}}]")
     listed = [*LISTED, rules_pb2.RuleSet(id="old", revision=3), OLDER]
     assert unplayable(offers, listed) == [f"pool one: {complaint}"]
+
+
+def test_only_tables_of_a_rule_set_that_starts_over_are_filled_up() -> None:
+    pool = "{{id: {0}, name: n, rules: {{id: {0}}}, timing: {{vacancy_ms: 1}}, backfill: {1}}}"
+    pools = [pool.format(*one) for one in (("jintan", True), ("jintan", False), ("shandong", True))]
+    complaint = (
+        "pool jintan: backfill: jintan does not start over when a player leaves, its tables close; "
+        "take backfill away"
+    )
+    assert unplayable(parse_pools(f"pools: [{pools[0]}]"), LISTED) == [complaint]
+    for played in pools[1:]:
+        assert unplayable(parse_pools(f"pools: [{played}]"), LISTED) == []
 
 
 def test_options_within_their_bounds_and_older_revisions_are_played() -> None:
@@ -187,6 +201,10 @@ def test_a_mistake_is_told_with_its_key(change: tuple[str, str], complaint: str)
         ("rating: {currency: points, spread: 9, widest: 8}", "pools[0].rating: widest is less"),
         ("hold_only: true", "pools[0]: hold_only: nothing is held where no stake has a buy_in"),
         ("starting_chips: 9; stakes: [{currency: a, per_unit: 1}]", "pools[0]: starting_chips are"),
+        (
+            "backfill: true; timing: {vacancy_ms: 0}",
+            "pools[0]: backfill: without timing.vacancy_ms no seat waits for anybody",
+        ),
         (
             "stakes: [{currency: a, per_unit: 1, buy_in: 9}]; fill_with_bots_after_ms: 1",
             "pools[0]: fill_with_bots_after_ms: bots would win and lose a",

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 
+import grpc.aio
 import pytest
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
@@ -17,6 +18,7 @@ from fangcheng_kit.principal import mint_token
 from fangcheng_matchmaking.core import Offer, Pool, Terms
 from fangcheng_matchmaking.migrations import QUEUES
 from fangcheng_matchmaking.service import open_service
+from tests.matchmaking.clients import Player
 from tests.matchmaking.faults import Halt
 from tests.matchmaking.world import KEY, POOLS, World, eventually
 from tests.postgres import database_of
@@ -151,8 +153,17 @@ async def test_tickets_of_pools_that_are_gone_are_dealt_with_once_the_database_i
         db.execute("ALTER TABLE tickets RENAME TO lost")
         await reloaded(world, POOLS.replace("id: free", "id: other"))
         db.execute("ALTER TABLE lost RENAME TO tickets")
+    await eventually(lambda: _answers(player))  # its health may have been seen to be bad
     outcome = await player.outcome()
     assert (outcome.state, outcome.problem.reason) == (pb.TICKET_STATE_FAILED, "UNKNOWN_POOL")
+
+
+async def _answers(player: Player) -> bool:
+    try:
+        await player.now()
+    except grpc.aio.AioRpcError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,8 @@ def test_the_promised_commands_are_there() -> None:
         "rules",
         "tables",
         "watch",
+        "integrity case",
+        "integrity report",
         "journal archive",
         "journal months",
         "ledger archive",

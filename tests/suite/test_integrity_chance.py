@@ -69,6 +69,22 @@ def test_holm_as_worked_out_by_hand() -> None:
     assert holm([]) == []
 
 
+def test_holm_with_weights_as_worked_out_by_hand() -> None:
+    # The first has three quarters of the level: 0.03 / 0.75; then the other has all of it.
+    assert holm([0.03, 0.02], [3, 1]) == pytest.approx([0.04, 0.04])
+    assert holm([0.03, 0.02], [1, 3]) == pytest.approx([0.03, 0.02 * 4 / 3])
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.1, 100)), max_size=30))
+def test_evenly_weighted_is_not_weighted_and_nothing_falls_below_itself(
+    found: list[tuple[float, float]],
+) -> None:
+    p_values = [p for p, _ in found]
+    assert holm(p_values, [7.0] * len(found)) == pytest.approx(holm(p_values))
+    weighted = holm(p_values, [weight for _, weight in found])
+    assert all(p <= adjusted + 1e-12 for p, adjusted in zip(p_values, weighted, strict=True))
+
+
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_holm_never_makes_anything_more_certain_and_keeps_the_order(found: list[float]) -> None:
     adjusted = holm(found)

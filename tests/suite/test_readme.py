@@ -1,4 +1,4 @@
-"""The README promises only what works. Its commands run here; its client in tests/system."""
+"""README and pages promise only what works. Commands run here; the client in tests/system."""
 
 from __future__ import annotations
 
@@ -17,19 +17,31 @@ from fangcheng_suite.commands import app
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
+PAGES = {
+    name: (ROOT / name).read_text("utf-8")
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        *(
+            f"docs/{page}.md"
+            for page in ("fairness", "matchmaking", "operations", "tables", "wallet")
+        ),
+    )
+}
+"""Those that are written, not generated."""
 RUNS_HERE = ("evaluate", "simulate")
 """Commands that need no service."""
 
 
 def commands() -> list[list[str]]:
-    """The words of every command line of `fangcheng` in the README's shell blocks."""
-    blocks = re.findall(r"^```sh\n(.*?)^```", README, re.M | re.S)
-    lines = [line for block in blocks for line in block.splitlines()]
+    """The words of every command line of `fangcheng` in the shell blocks of the pages."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", "\n".join(PAGES.values()), re.M | re.S)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fangcheng")]
 
 
 def test_there_are_commands_to_check() -> None:
-    assert len(commands()) >= 8
+    assert len(commands()) >= 16
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
@@ -55,14 +67,17 @@ def test_every_rule_set_is_named() -> None:
 
 def test_every_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
-    named = set(re.findall(r"\bmake ([a-z-]+)", README))
+    named = {
+        target for text in PAGES.values() for target in re.findall(r"`make ([a-z-]+)[ `]", text)
+    } | set(re.findall(r"^make ([a-z-]+)", README, re.M))
     assert named
     assert named <= targets
 
 
-def test_every_link_leads_somewhere() -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", README):
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", PAGES[page]):
+        assert link.startswith("https://") or (ROOT / page).parent.joinpath(link).exists(), link
 
 
 def test_the_client_is_python() -> None:

@@ -131,6 +131,10 @@ class Board:
         if pool_id in self.paces:
             self.paces[pool_id].seated(now_ms, players)
 
+    def newest(self, ticket: Ticket) -> Ticket:
+        """A ticket as it stands now, if it is live; otherwise as it was."""
+        return self._tickets.get(ticket.ticket_id, ticket)
+
     def waiting(self) -> Iterable[Ticket]:
         """The waiting tickets, of pools that are configured or not."""
         return [one for one in self._tickets.values() if one.state is TicketState.WAITING]

@@ -11,11 +11,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2, operations_pb2, rooms_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import records_pb2, state_pb2, table_pb2
+from fangcheng.table.v1 import operators_pb2, records_pb2, state_pb2, table_pb2
 from fangcheng.wallet.v1 import settlement_pb2
 
 from .board import View
-from .core import Away, Fee, Match, Mode, OptionValue, Pool, Terms, TicketState
+from .core import Away, Fee, Match, MatchSeat, Mode, OptionValue, Pool, Terms, TicketState
 from .rooms import Room, RoomState, Template
 from .store import Apart, FinishedHand, Pause
 
@@ -95,6 +95,7 @@ def pool(pool: Pool, waiting: int, pause: Pause | None) -> matchmaking_pb2.Pool:
         least_client_version=pool.least_client_version,
         most_party=pool.most_party,
         fill_with_bots_after_ms=pool.fill_with_bots_after_ms,
+        backfill=pool.backfill,
         waiting=waiting,
         paused=pause is not None,
         closed=pause is not None and pause.closed,
@@ -245,15 +246,7 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
     request = table_pb2.CreateTableRequest(
         request_id=match.match_id,
         rules=rules(match.terms),
-        seats=[
-            table_pb2.SeatAssignment(
-                player_id=seat.player_id,
-                profile=seat.profile,
-                hold_ids=seat.hold_ids,
-                is_bot=seat.is_bot,
-            )
-            for seat in match.seats
-        ],
+        seats=[_assignment(seat) for seat in match.seats],
         stakes=[
             state_pb2.Stake(
                 currency=stake.currency,
@@ -283,6 +276,27 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
         elif value is not None:
             setattr(request.timing, clock.name, value)
     return request
+
+
+def seat_request(match: Match) -> operators_pb2.SeatPlayerRequest:
+    """The seat that a match offers. Of one match it is always the same, and so is its key."""
+    (player,) = match.seats
+    return operators_pb2.SeatPlayerRequest(
+        request_id=match.match_id,
+        table_id=match.table_id or "",
+        seat=match.seat or 0,
+        player=_assignment(player),
+        reason=f"from the queue of {match.pool_id}",
+    )
+
+
+def _assignment(seat: MatchSeat) -> table_pb2.SeatAssignment:
+    return table_pb2.SeatAssignment(
+        player_id=seat.player_id,
+        profile=seat.profile,
+        hold_ids=seat.hold_ids,
+        is_bot=seat.is_bot,
+    )
 
 
 def _stakes(terms: Terms) -> list[matchmaking_pb2.PoolStake]:

@@ -2,8 +2,8 @@
 
 A *ticket* is the place of one player, or of a party that sits together, in the queue of a *pool*.
 Tickets with four players become a *match*: their buy-ins are held, then a table is created that
-takes the holds over, then the tickets are assigned. Nothing here knows a clock, chance, a database
-or the wire.
+takes the holds over, then the tickets are assigned. So does a single ticket to which a seat at a
+table under way is offered. Nothing here knows a clock, chance, a database or the wire.
 
 ::
 
@@ -57,11 +57,11 @@ class MatchState(StrEnum):
     HELD = "held"
     """The buy-ins are held; no table has been asked for."""
     ASKED = "asked"
-    """A table may have been asked for: from here on nobody can leave the match."""
+    """A table, or the seat, may have been asked for: from here on nobody can leave the match."""
     SEATED = "seated"
     """The table exists and the tickets are assigned to it."""
     RETURNING = "returning"
-    """There will be no table; holds may still have to be released."""
+    """There will be no table, or no seat; holds may still have to be released."""
     RETURNED = "returned"
     """The holds are released and the tickets back in the queue, or out of it."""
 
@@ -331,6 +331,13 @@ class Pool:
     """Who have met at their last table meet again only when one has waited as long."""
     fill_with_bots_after_ms: int = 0
     """Seats still empty after this are filled with standby tickets; 0: never."""
+    backfill: bool = False
+    """A seat that is left between two hands is offered to those who wait."""
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether its hands count for the skill of its players."""
+        return self.rating is not None and self.rating.by_skill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -376,7 +383,7 @@ class MatchSeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """Four players on their way to a table."""
+    """Four players on their way to a table, or one on his way to a seat at a table under way."""
 
     match_id: str
     pool_id: str
@@ -390,6 +397,8 @@ class Match:
     rated: bool = False
     """Its hands count for the skill of its players."""
     table_id: str | None = None
+    seat: int | None = None
+    """Of the table `table_id`, which its one player is to get; None: it gets a table of its own."""
     failed: Mapping[str, Problem] = field(default_factory=dict)
     """RETURNING: the tickets that do not go back, by id."""
 
@@ -404,6 +413,38 @@ class Match:
         return tuple(dict.fromkeys(seat.ticket_id for seat in self.seats))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vacancy:
+    """A seat of a table under way that waits for another player."""
+
+    table_id: str
+    seat: int
+    player_ids: frozenset[str] = frozenset()
+    """Who sits there, whoever had them seated."""
+    tickets: tuple[Ticket, ...] = ()
+    """By which players of the pool came to sit there."""
+    sat: frozenset[str] = frozenset()
+    """Who sits there or has: nobody comes back to a table that he has left."""
+    since_ms: int = 0
+    """Since when it waits, as far as is known."""
+
+
+def form_offer(match_id: str, pool: Pool, vacancy: Vacancy, ticket: Ticket, now_ms: int) -> Match:
+    """The match of a ticket for one player to whom a seat at a table under way is offered."""
+    (member,) = ticket.members
+    return Match(
+        match_id=match_id,
+        pool_id=pool.pool_id,
+        terms=pool.terms,
+        seats=(_match_seat(ticket, member),),
+        formed_ms=now_ms,
+        filled=ticket.standby,
+        rated=pool.is_rated,
+        table_id=vacancy.table_id,
+        seat=vacancy.seat,
+    )
+
+
 def form_match(
     match_id: str, pool: Pool, group: Sequence[Ticket], now_ms: int, chance: random.Random
 ) -> Match:
@@ -414,19 +455,20 @@ def form_match(
         match_id=match_id,
         pool_id=pool.pool_id,
         terms=pool.terms,
-        seats=tuple(
-            MatchSeat(
-                ticket_id=ticket.ticket_id,
-                player_id=member.player_id,
-                profile=member.profile,
-                is_bot=ticket.is_bot,
-            )
-            for ticket, member in drawn
-        ),
+        seats=tuple(_match_seat(ticket, member) for ticket, member in drawn),
         labels=shared_labels(ticket.labels for ticket in group if not ticket.standby),
         formed_ms=now_ms,
         filled=any(ticket.standby for ticket in group),
-        rated=pool.rating is not None and pool.rating.by_skill,
+        rated=pool.is_rated,
+    )
+
+
+def _match_seat(ticket: Ticket, member: Member) -> MatchSeat:
+    return MatchSeat(
+        ticket_id=ticket.ticket_id,
+        player_id=member.player_id,
+        profile=member.profile,
+        is_bot=ticket.is_bot,
     )
 
 

@@ -20,15 +20,15 @@ Nothing here knows a clock, chance, a database or the wire. The driving loop::
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 from math import inf
 
 from sortedcontainers import SortedKeyList, SortedList
 
-from .core import SEATS, Mode, Pool, Ticket
+from .core import SEATS, Mode, Pool, Ticket, Vacancy
 
-MOST_TRIES = 500
+MOST_TRIES = 100
 """Tickets that choose in one go, so that others have the processor between; then the next ones."""
 MOST_NEAR = 16
 """Tickets of each size that one which chooses has in view: in a crowd the nearest are enough."""
@@ -157,6 +157,30 @@ class Queue:
                     self.remove(ticket.ticket_id)
         return groups
 
+    def fill(
+        self, vacancy: Vacancy, now_ms: int, after: tuple[int, int] | None = None
+    ) -> tuple[Ticket | None, tuple[int, int] | None]:
+        """Takes out the ticket that gets a seat at a table under way: the oldest that may have it.
+
+        It looks at MOST_SEEN tickets, those behind `after` in the line, and tells behind which to
+        go on the next time; None: from the front. Standby tickets come when no player does.
+        """
+        first = 0 if after is None else self._ages.bisect_key_right(after)
+        for ticket in self._ages.islice(first, first + MOST_SEEN):
+            if self._may_join(ticket, vacancy, now_ms):
+                self.remove(ticket.ticket_id)
+                return ticket, None
+            after = ticket.age_key
+        if first + MOST_SEEN < len(self._ages):
+            return None, after
+        fill_ms = self.pool.fill_with_bots_after_ms
+        if fill_ms and now_ms >= vacancy.since_ms + fill_ms:
+            for ticket in self._standby:
+                if ticket.player_id not in vacancy.sat:
+                    self.remove(ticket.ticket_id)
+                    return ticket, None
+        return None, None
+
     def next_ms(self, now_ms: int) -> int | None:
         """When tickets should choose again, if none comes before; None: not before one comes."""
         if self._choosing:
@@ -284,12 +308,28 @@ class Queue:
                 left -= 1
                 yield ticket
 
+    def _may_join(self, ticket: Ticket, vacancy: Vacancy, now_ms: int) -> bool:
+        """Whether one who waits may sit down with those at a table; it is his wait that counts."""
+        if len(ticket.members) > 1 or ticket.player_id in vacancy.sat:
+            return False
+        if not ticket.apart.isdisjoint(vacancy.player_ids):
+            return False
+        turn = self._turn(ticket, now_ms)
+        for seated in vacancy.tickets:
+            if seated.standby:  # whom nobody minds
+                continue
+            if abs(seated.rating - ticket.rating) > turn.width:
+                return False
+            if not self._may_meet(turn, ticket, replace(seated, queued_ms=ticket.queued_ms)):
+                return False
+        return True
+
     def _may_meet(self, turn: _Turn, one: Ticket, other: Ticket) -> bool:
-        if not (one.apart.isdisjoint(other.player_ids) and other.apart.isdisjoint(one.player_ids)):
+        if _name(one.apart, other) or _name(other.apart, one):
             return False
         if self.pool.mode is Mode.ANTI_CHEAT and not one.traits.isdisjoint(other.traits):
             return False
-        if one.met.isdisjoint(other.player_ids) and other.met.isdisjoint(one.player_ids):
+        if not (_name(one.met, other) or _name(other.met, one)):
             return True
         from_ms = min(one.queued_ms, other.queued_ms) + self.pool.rematch_after_ms
         if turn.now_ms < from_ms:
@@ -299,6 +339,11 @@ class Queue:
 
     def _line(self, ticket: Ticket) -> SortedKeyList[Ticket, tuple[int, int]]:
         return self._standby if ticket.standby else self._ages
+
+
+def _name(player_ids: frozenset[str], ticket: Ticket) -> bool:
+    """Whether one of these players is of a ticket."""
+    return bool(player_ids) and not player_ids.isdisjoint(ticket.player_ids)
 
 
 def _by_age() -> SortedKeyList[Ticket, tuple[int, int]]:

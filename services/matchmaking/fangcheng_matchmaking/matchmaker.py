@@ -21,8 +21,18 @@ from typing import Any, TypeVar
 import grpc.aio
 
 from .admission import Admission
+from .backfill import Backfill
 from .board import Board, View
-from .core import Match, NewTicket, Offer, Problem, Ticket, TicketState, form_match
+from .core import (
+    Match,
+    NewTicket,
+    Offer,
+    Problem,
+    Ticket,
+    TicketState,
+    form_match,
+    form_offer,
+)
 from .hands import Hands
 from .joining import CannotJoin, Joining
 from .lobby import Lobby
@@ -33,10 +43,12 @@ from .metrics import Metrics
 from .partners import Seat, TableNow, Tables, Unanswered, Wallet
 from .store import (
     UNREADABLE,
+    UNREADABLE_VERSION,
     Apart,
     Joined,
     NotWaiting,
     Pause,
+    SeatOffered,
     Store,
     StoreUnavailable,
     UnknownTicket,
@@ -69,6 +81,10 @@ class Status:
 def wall_clock_ms() -> int:
     """Milliseconds since 1970: ages must outlast a restart."""
     return time.time_ns() // 1_000_000
+
+
+def _match_id() -> str:
+    return "m-" + secrets.token_hex(12)
 
 
 def _lasting() -> float:
@@ -132,6 +148,16 @@ class Matchmaker:
             calendar=calendar,
             clock_ms=clock_ms,
         )
+        self._backfill = Backfill(
+            store,
+            self.board,
+            tables,
+            free_players=self._free_players,
+            is_wanted=self._backfills,
+            clock_ms=clock_ms,
+            backoff=lambda: Backoff(longest_backoff_seconds, chance),
+            log=log,
+        )
         self._matches = Matches(
             store,
             self.board,
@@ -143,6 +169,7 @@ class Matchmaker:
             longest_backoff_seconds=longest_backoff_seconds,
             table_refused=self._back_off,
             table_given=self._resume,
+            seat_refused=self._backfill.refused,
             log=log,
         )
         self.lobby = Lobby(
@@ -192,6 +219,8 @@ class Matchmaker:
                 group.create_task(self._tell_positions())
                 group.create_task(self._forget())
                 group.create_task(self._hands.follow())
+                group.create_task(self._backfill.watch())
+                group.create_task(self._backfill.look())
         finally:
             with suppress(StoreUnavailable):  # then the leases end by themselves
                 await asyncio.shield(self._store.give_up_leases(self._owner))
@@ -350,11 +379,11 @@ class Matchmaker:
             await asyncio.sleep(SYNC_SECONDS)
             try:
                 changes = await self._store.changes(self._head)
+                await self._drop(changes.tickets)
             except StoreUnavailable as error:
                 self._log.warning("cannot follow the store", problem=str(error.__cause__))
                 continue
             self._head = changes.head
-            self.board.put(*changes.tickets)
             self.lobby.note(changes.rooms)
 
     async def _place_tickets(self) -> None:
@@ -401,30 +430,37 @@ class Matchmaker:
                     await self.board.changed.wait()
 
     async def _form_in(self, queue: Queue) -> None:
-        while self._matches_now(queue.pool.pool_id):
+        pool = queue.pool
+        while self._matches_now(pool.pool_id):
             now_ms = self._clock_ms()
-            groups = queue.take(now_ms)
-            if groups:
-                await asyncio.gather(*(self._form(queue, four) for four in groups))
+            # Those who wait at a table come first: there are three of them.
+            formed: list[tuple[Match, tuple[Ticket, ...]]] = [
+                (form_offer(_match_id(), pool, vacancy, ticket, now_ms), (ticket,))
+                for vacancy, ticket in self._backfill.take(queue, now_ms)
+            ]
+            formed += [
+                (form_match(_match_id(), pool, four, now_ms, self._chance), four)
+                for four in queue.take(now_ms)
+            ]
+            if formed:
+                await asyncio.gather(*(self._form(*one) for one in formed))
             elif queue.next_ms(now_ms) != now_ms:
                 return
             await asyncio.sleep(0)  # requests are answered between
 
-    async def _form(self, queue: Queue, tickets: tuple[Ticket, ...]) -> None:
-        match = form_match(
-            "m-" + secrets.token_hex(12), queue.pool, tickets, self._clock_ms(), self._chance
-        )
+    async def _form(self, match: Match, tickets: tuple[Ticket, ...]) -> None:
         self._driven.add(match.match_id)
         try:
             self.board.put(*await self._store.form(match))
         except BaseException as error:
             self._driven.discard(match.match_id)
             self.board.put_back(tickets)
+            self._backfill.not_formed(match)
             if isinstance(error, NotWaiting):
                 await self._drop(error.tickets)
             elif isinstance(error, UnknownTicket):
                 self._forget_ticket(tickets, str(error))
-            else:
+            elif not isinstance(error, SeatOffered):
                 raise
             return
         self._driven.discard(match.match_id)
@@ -433,8 +469,9 @@ class Matchmaker:
     async def _drop(self, tickets: Iterable[Ticket]) -> None:
         """Shows tickets as they stand; those that nobody can read are out from now on."""
         for ticket in tickets:
-            if ticket.problem == UNREADABLE:
-                await self._fail(ticket, UNREADABLE.reason, UNREADABLE.message)
+            if ticket.version == UNREADABLE_VERSION:
+                with suppress(UnknownTicket):  # gone meanwhile
+                    await self._fail(ticket, UNREADABLE.reason, UNREADABLE.message)
             else:
                 self.board.put(ticket)
 
@@ -449,8 +486,13 @@ class Matchmaker:
     def _drive(self, match: Match) -> None:
         if match.match_id not in self._driven:
             self._driven.add(match.match_id)
+            self._backfill.begun(match)
             task = self._group.create_task(self._matches.drive(match))
-            task.add_done_callback(lambda _: self._driven.discard(match.match_id))
+            task.add_done_callback(lambda _: self._ended(match))
+
+    def _ended(self, match: Match) -> None:
+        self._driven.discard(match.match_id)
+        self._backfill.ended(match)
 
     def _seconds_to_next(self) -> float | None:
         """Until tickets should choose again or a pause ends; None: only a change can bring one."""
@@ -458,9 +500,8 @@ class Matchmaker:
         due = [until - now for until in self._backing_off_until.values()]
         for queue in self.board.queues.values():
             if self._matches_now(queue.pool.pool_id):
-                next_ms = queue.next_ms(now_ms)
-                if next_ms is not None:
-                    due.append((next_ms - now_ms) / 1_000)
+                nexts = (queue.next_ms(now_ms), self._backfill.next_ms(queue))
+                due += [(next_ms - now_ms) / 1_000 for next_ms in nexts if next_ms is not None]
         return max(0.0, min(due)) if due else None
 
     def _matches_now(self, pool_id: str) -> bool:
@@ -513,8 +554,15 @@ class Matchmaker:
         pools = [pool for offer in self.offers.values() for pool in offer.pools]
         terms = [pool.terms for pool in pools]
         terms += [template.terms for template in self.lobby.templates.values()]
-        return any(pool.rating is not None and pool.rating.by_skill for pool in pools) or any(
+        return any(pool.is_rated for pool in pools) or any(
             stake.loss_cap_per_day for one in terms for stake in one.stakes
+        )
+
+    def _backfills(self) -> bool:
+        return any(
+            pool.backfill and pool_id in self._mine
+            for pool_id, offer in self.offers.items()
+            for pool in offer.pools
         )
 
     async def _tell_positions(self) -> None:

@@ -59,6 +59,12 @@ class Metrics:
             ("pool",),
             registry=registry,
         )
+        self._backfilled = Counter(
+            "fangcheng_matchmaking_backfilled_seats_total",
+            "Seats left at tables under way that were given to a waiting ticket.",
+            ("pool",),
+            registry=registry,
+        )
         self._failed = Counter(
             "fangcheng_matchmaking_failed_tickets_total",
             "Tickets that could not be seated, by reason.",
@@ -102,6 +108,10 @@ class Metrics:
             self._filled.labels(pool).inc()
         for seconds in waits_seconds:
             self._wait_seconds.labels(pool).observe(seconds)
+
+    def backfilled(self, pool: str) -> None:
+        """A seat at a table under way was given to another."""
+        self._backfilled.labels(self._bounded(pool)).inc()
 
     def returned(self, pool: str) -> None:
         """A match fell through."""

@@ -19,6 +19,7 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import (
+    operators_pb2_grpc,
     records_pb2,
     records_pb2_grpc,
     state_pb2,
@@ -182,6 +183,7 @@ class Tables:
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self._records = records_pb2_grpc.TableRecordServiceStub(channel)
         self._stub = table_pb2_grpc.TableServiceStub(channel)
+        self._operations = operators_pb2_grpc.TableOperationsServiceStub(channel)
 
     async def create(self, match: Match) -> tuple[str, str]:
         """Creates the table of a match: its id and where its owner listens."""
@@ -190,6 +192,23 @@ class Tables:
         except grpc.aio.AioRpcError as error:
             raise _outcome(error, match) from error
         return answer.table.table_id, answer.table.endpoint
+
+    async def seat(self, match: Match) -> tuple[str, str]:
+        """Gives the player of a match its seat: the table's id and where its owner listens."""
+        try:
+            answer = await self._operations.SeatPlayer(convert.seat_request(match))
+        except grpc.aio.AioRpcError as error:
+            raise _outcome(error, match) from error
+        return answer.table.table_id, answer.table.endpoint
+
+    async def vacancies(self) -> AsyncGenerator[dict[str, bool], None]:
+        """Tables, and whether a seat waits there: all where one does, then as it changes; at times
+        none. Raises AioRpcError."""
+        async for answer in self._stub.WatchTables(table_pb2.WatchTablesRequest(vacant=True)):
+            told = dict.fromkeys(answer.changes.gone, False)
+            for table in answer.changes.tables:
+                told[table.table_id] = not all(seat.player_id for seat in table.seats)
+            yield told
 
     async def look(self, table_id: str) -> TableNow | None:
         """The table as it stands; None: there is no such table. Raises AioRpcError."""

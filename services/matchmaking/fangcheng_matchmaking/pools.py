@@ -169,6 +169,7 @@ class _Terms(_Played):
     rating: _Rating | None = None
     rematch_after_ms: int = Field(10_000, ge=0, le=3_600_000)
     fill_with_bots_after_ms: int = Field(0, ge=0, le=3_600_000)
+    backfill: bool = False
     bots_where_silver_is_staked: bool = False
 
     @model_validator(mode="after")
@@ -177,6 +178,8 @@ class _Terms(_Played):
             raise ValueError("most_party: players of an anti_cheat pool come alone")
         if self.mode == "ranked" and self.rating is None:
             raise ValueError("rating: a ranked pool says what it rates by")
+        if self.backfill and not self.timing.vacancy_ms:
+            raise ValueError("backfill: without timing.vacancy_ms no seat waits for anybody")
         staked = [stake.currency for stake in self.stakes if stake.buy_in]
         if staked and self.fill_with_bots_after_ms and not self.bots_where_silver_is_staked:
             raise ValueError(
@@ -237,6 +240,7 @@ class _Pool(_Terms):
             ),
             rematch_after_ms=self.rematch_after_ms,
             fill_with_bots_after_ms=self.fill_with_bots_after_ms,
+            backfill=self.backfill,
         )
 
 
@@ -393,7 +397,7 @@ def unplayable(offers: Offers, rule_sets: Sequence[rules_pb2.RuleSet]) -> list[s
         f"pool {pool.pool_id}: {complaint}"
         for offer in offers.pools.values()
         for pool in offer.pools
-        for complaint in _complaints(pool.terms, rule_sets)
+        for complaint in (*_complaints(pool.terms, rule_sets), *_no_backfill(pool, rule_sets))
     ]
     rooms = [
         f"room {room.template_id}: {complaint}"
@@ -439,6 +443,18 @@ def _complaints(terms: Terms, rule_sets: Sequence[rules_pb2.RuleSet]) -> Iterato
             yield f"{terms.rule_set} has no option {name}"
         elif not _takes(options[name], value):
             yield f"the option {name} of {terms.rule_set} cannot be {value!r}"
+
+
+def _no_backfill(pool: Pool, rule_sets: Sequence[rules_pb2.RuleSet]) -> Iterator[str]:
+    terms = pool.terms
+    for known in rule_sets:
+        if known.id == terms.rule_set and terms.revision in (0, known.revision):
+            if pool.backfill and not known.starts_over:
+                yield (
+                    f"backfill: {terms.rule_set} does not start over when a player leaves, its "
+                    "tables close; take backfill away"
+                )
+            return
 
 
 def _takes(option: rules_pb2.OptionSpec, value: OptionValue) -> bool:

@@ -14,6 +14,7 @@ from .rooms import Room, UnknownRoom, after
 from .skill import Skill
 from .store import (
     UNREADABLE,
+    UNREADABLE_VERSION,
     Apart,
     FinishedHand,
     LiveTicket,
@@ -23,8 +24,6 @@ from .store import (
     WrongStep,
 )
 
-UNREADABLE_VERSION = 2**53
-"""Newer than whatever is known of it."""
 LIVE_STATES = "('waiting', 'matched', 'assigned')"
 
 
@@ -158,16 +157,17 @@ def free(db: Db, player_id: str, ticket: Ticket) -> None:
     )
 
 
-def has_players(db: Db, ticket: Ticket) -> bool:
-    """Whether it is the live ticket of any of its players."""
-    return any(
-        db.rows(
+def players_of(db: Db, ticket: Ticket) -> list[str]:
+    """The players of whom it is the live ticket: not those who have left its table."""
+    return [
+        player_id
+        for player_id in ticket.player_ids
+        if db.rows(
             "SELECT 1 FROM queued_players WHERE player_id = ? AND number = ?",
             player_id,
             ticket.number,
         )
-        for player_id in ticket.player_ids
-    )
+    ]
 
 
 def insert_ticket(db: Db, new: NewTicket) -> Ticket:
@@ -184,7 +184,13 @@ def insert_ticket(db: Db, new: NewTicket) -> Ticket:
         apart=read_kept_from(db, new.player_ids),
     )
     for player_id in new.player_ids:
-        db.rows("INSERT INTO queued_players VALUES (?, ?)", player_id, ticket.number)
+        db.rows(
+            # Whoever is in there has no live ticket: it is gone from the database.
+            "INSERT INTO queued_players VALUES (?, ?) ON CONFLICT (player_id)"
+            " DO UPDATE SET number = excluded.number",
+            player_id,
+            ticket.number,
+        )
     db.rows(
         "INSERT INTO tickets (number, ticket_id, player_id, request_id, pool_id, queued_ms,"
         " state, change, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -254,7 +260,8 @@ def save_room(db: Db, before: Room, room: Room) -> Room:
 
 def seated_members(ticket: Ticket, match: Match) -> tuple[Member, ...]:
     """The members of a ticket with their seats and holds in a match."""
-    seats = {seat.player_id: (number, seat.hold_ids) for number, seat in enumerate(match.seats)}
+    first = match.seat or 0
+    seats = {one.player_id: (seat, one.hold_ids) for seat, one in enumerate(match.seats, first)}
     return tuple(
         replace(member, seat=seats[member.player_id][0], hold_ids=seats[member.player_id][1])
         for member in ticket.members
@@ -286,6 +293,15 @@ def read_match(db: Db, match_id: str) -> Match:
     return msgspec.json.decode(rows[0][0], type=Match)
 
 
+def read_matches(db: Db, where: str, *values: object) -> list[Match]:
+    """The matches that a condition selects, the oldest first."""
+    rows = db.rows(
+        f"SELECT record FROM matches WHERE {where} ORDER BY formed_ms, match_id",  # noqa: S608 - written here
+        *values,
+    )
+    return [msgspec.json.decode(record, type=Match) for (record,) in rows]
+
+
 def save_match(db: Db, match: Match) -> Match:
     """Stores a match, new or changed."""
     db.rows(
@@ -309,20 +325,24 @@ def expect(match: Match, *states: MatchState) -> None:
 
 
 def note_met(db: Db, match: Match) -> None:
-    """The players of a match have met; bots are met by nobody."""
+    """The players of a match have met, and who sat at its table; bots are met by nobody."""
     now_ms = db.now_ms()
-    bots = {seat.player_id for seat in match.seats if seat.is_bot}
-    players = [seat.player_id for seat in match.seats]
-    for player_id in players:
-        others = sorted(set(players) - {player_id} - bots)
-        if player_id not in bots:
-            db.rows(
-                "INSERT INTO met VALUES (?, ?, ?) ON CONFLICT (player_id) DO UPDATE"
-                " SET player_ids = excluded.player_ids, time_ms = excluded.time_ms",
-                player_id,
-                encoded(others),
-                now_ms,
-            )
+    newcomers = {seat.player_id for seat in match.seats if not seat.is_bot}
+    there: set[str] = set()
+    if match.seat is not None:
+        for ticket in read_at_table(db, match.table_id or ""):
+            there.update(() if ticket.is_bot else players_of(db, ticket))
+    for player_id in sorted(newcomers | there):
+        # Whom those met who sat there before them is what they remember of the same table.
+        before = read_met(db, [player_id]) if player_id in there else set[str]()
+        others = before | newcomers | (there if player_id in newcomers else set())
+        db.rows(
+            "INSERT INTO met VALUES (?, ?, ?) ON CONFLICT (player_id) DO UPDATE"
+            " SET player_ids = excluded.player_ids, time_ms = excluded.time_ms",
+            player_id,
+            encoded(sorted(others - {player_id})),
+            now_ms,
+        )
 
 
 def read_skill(db: Db, player_id: str, rule_set: str) -> Skill:
@@ -335,18 +355,20 @@ def read_skill(db: Db, player_id: str, rule_set: str) -> Skill:
     return Skill(*rows[0]) if rows else Skill()
 
 
-def read_played(db: Db, hand: FinishedHand) -> Match | None:
-    """The match whose table has played a hand; None: it is not ours, or the hand was noted."""
-    for (record,) in db.rows("SELECT record FROM matches WHERE table_id = ?", hand.table_id):
-        is_new = db.rows(
-            "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
-            " SET hand_number = excluded.hand_number"
-            " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
-            hand.table_id,
-            hand.number,
-        )
-        return msgspec.json.decode(record, type=Match) if is_new else None
-    return None
+def read_played(db: Db, hand: FinishedHand) -> list[Match]:
+    """The matches by which players came to the table of a hand; none: it is not ours, or was noted.
+
+    The first had the table made.
+    """
+    matches = read_matches(db, "table_id = ? AND state = 'seated'", hand.table_id)
+    is_new = matches and db.rows(
+        "INSERT INTO rated_tables VALUES (?, ?) ON CONFLICT (table_id) DO UPDATE"
+        " SET hand_number = excluded.hand_number"
+        " WHERE rated_tables.hand_number < excluded.hand_number RETURNING table_id",
+        hand.table_id,
+        hand.number,
+    )
+    return matches if is_new else []
 
 
 def add_loss(db: Db, player_id: str, day: int, unit: Unit, amount: int) -> None:
@@ -408,11 +430,11 @@ def directions(pair: Apart) -> list[tuple[str, str]]:
 
 
 def reconsider(db: Db, pair: Apart) -> list[Ticket]:
-    """Notes on tickets that wait who is kept apart now."""
+    """Notes on live tickets who is kept apart now: also where another may come to their table."""
     changed = []
     for player_id in (pair.player_id, pair.other_id):
         ticket = read_live(db, player_id)
-        if ticket is None or ticket.state is TicketState.ASSIGNED:
+        if ticket is None or ticket.room_id:
             continue
         apart = read_kept_from(db, ticket.player_ids)
         if apart != ticket.apart:

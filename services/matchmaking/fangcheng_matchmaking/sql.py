@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from . import records
 from .core import Match, MatchState, NewTicket, Problem, Ticket, TicketState
 from .records import LIVE_STATES, Db
 from .rooms import parted
 from .sql_shared import SqlShared
 from .store import (
+    UNREADABLE_VERSION,
     Changes,
+    Ended,
     Joined,
     NotWaiting,
+    SeatOffered,
     SomebodyLeaves,
+    UnderWay,
 )
 
 
@@ -79,11 +81,7 @@ class SqlStore(SqlShared):
         """See `Store.unfinished_matches`."""
 
         def call(db: Db) -> list[Match]:
-            rows = db.rows(
-                "SELECT record FROM matches WHERE state NOT IN ('seated', 'returned')"
-                " ORDER BY formed_ms, match_id"
-            )
-            return [msgspec.json.decode(record, type=Match) for (record,) in rows]
+            return records.read_matches(db, "state NOT IN ('seated', 'returned')")
 
         return await self._read(call)
 
@@ -105,7 +103,7 @@ class SqlStore(SqlShared):
 
         def call(db: Db) -> Ticket:
             ticket = records.read_ticket(db, ticket_id)
-            unreadable = ticket.version == records.UNREADABLE_VERSION
+            unreadable = ticket.version == UNREADABLE_VERSION
             if ticket.state is TicketState.WAITING or unreadable:
                 return records.save_ticket(
                     db, replace(ticket, state=TicketState.FAILED, problem=problem)
@@ -132,6 +130,10 @@ class SqlStore(SqlShared):
             if db.rows("SELECT 1 FROM matches WHERE match_id = ?", match.match_id):
                 return records.read_tickets(db, "match_id = ? ORDER BY number", match.match_id)
             tickets = [records.read_ticket(db, ticket_id) for ticket_id in match.ticket_ids]
+            if match.seat is not None and records.read_matches(
+                db, "table_id = ? AND state NOT IN ('seated', 'returned')", match.table_id
+            ):
+                raise SeatOffered(match.table_id)
             elsewhere = [one for one in tickets if one.state is not TicketState.WAITING]
             if elsewhere:
                 raise NotWaiting(elsewhere)
@@ -187,18 +189,18 @@ class SqlStore(SqlShared):
 
         return await self._write(call)
 
-    async def seated(self, match_id: str, table_id: str, endpoint: str) -> list[Ticket]:
+    async def seated(self, match_id: str, table_id: str, endpoint: str) -> Ended:
         """See `Store.seated`."""
 
-        def call(db: Db) -> list[Ticket]:
+        def call(db: Db) -> Ended:
             match = records.read_match(db, match_id)
             tickets = [records.read_ticket(db, ticket_id) for ticket_id in match.ticket_ids]
             if match.state is MatchState.SEATED:
-                return tickets
+                return Ended(tickets, replayed=True)
             records.expect(match, MatchState.ASKED)
             records.save_match(db, replace(match, state=MatchState.SEATED, table_id=table_id))
             records.note_met(db, match)
-            return [
+            seated = [
                 records.save_ticket(
                     db,
                     replace(
@@ -211,6 +213,7 @@ class SqlStore(SqlShared):
                 )
                 for ticket in tickets
             ]
+            return Ended(seated, replayed=False)
 
         return await self._write(call)
 
@@ -228,23 +231,40 @@ class SqlStore(SqlShared):
 
         return await self._write(call)
 
-    async def returned(self, match_id: str) -> list[Ticket]:
+    async def returned(self, match_id: str) -> Ended:
         """See `Store.returned`."""
 
-        def call(db: Db) -> list[Ticket]:
+        def call(db: Db) -> Ended:
             match = records.read_match(db, match_id)
             tickets = [records.read_ticket(db, ticket_id) for ticket_id in match.ticket_ids]
             if match.state is MatchState.RETURNED:
-                return tickets
+                return Ended(tickets, replayed=True)
             records.expect(match, MatchState.RETURNING)
             records.save_match(db, replace(match, state=MatchState.RETURNED))
-            return [records.save_ticket(db, records.out_of(match, ticket)) for ticket in tickets]
+            out = [records.save_ticket(db, records.out_of(match, ticket)) for ticket in tickets]
+            return Ended(out, replayed=False)
 
         return await self._write(call)
 
     async def at_table(self, table_id: str) -> list[Ticket]:
         """See `Store.at_table`."""
         return await self._read(lambda db: records.read_at_table(db, table_id))
+
+    async def under_way(self, table_id: str) -> UnderWay | None:
+        """See `Store.under_way`."""
+
+        def call(db: Db) -> UnderWay | None:
+            matches = records.read_matches(db, "table_id = ? AND state = 'seated'", table_id)
+            if not matches:
+                return None
+            return UnderWay(
+                pool_id=matches[0].pool_id,
+                terms=matches[0].terms,
+                tickets=records.read_at_table(db, table_id),
+                sat=frozenset(seat.player_id for match in matches for seat in match.seats),
+            )
+
+        return await self._read(call)
 
     async def parted(self, table_id: str, player_ids: Collection[str]) -> list[Ticket]:
         """See `Store.parted`."""
@@ -255,7 +275,7 @@ class SqlStore(SqlShared):
                 for player_id in ticket.player_ids:
                     if player_id in player_ids:
                         records.free(db, player_id, ticket)
-                if not records.has_players(db, ticket):
+                if not records.players_of(db, ticket):
                     ended.append(
                         records.save_ticket(db, replace(ticket, state=TicketState.ENDED), parted)
                     )

@@ -205,10 +205,12 @@ class SqlShared(SqlCalls):
 
         def call(db: Db) -> frozenset[str]:
             db.rows("UPDATE finished_hands SET place = ?", hand.cursor)
-            match = records.read_played(db, hand)
-            if match is None:
+            matches = records.read_played(db, hand)
+            if not matches:
                 return frozenset()
-            bots = {seat.player_id for seat in match.seats if seat.is_bot}
+            match = matches[0]
+            bots = {seat.player_id for one in matches for seat in one.seats if seat.is_bot}
+            bots.intersection_update(hand.player_ids)
             if match.rated and hand.nets and not bots:
                 before = [records.read_skill(db, one, hand.rule_set) for one in hand.player_ids]
                 for player_id, skill in zip(hand.player_ids, rated(before, hand.nets), strict=True):

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 from fangcheng_kit.errors import Unavailable
 
-from .core import Match, NewTicket, Problem, Ticket
+from .core import Match, NewTicket, Problem, Terms, Ticket
 from .losses import Losses
 from .rooms import Room
 from .skill import Skill
@@ -51,9 +51,10 @@ class RequestReused(StoreError):
         self.ticket = ticket
 
 
+UNREADABLE_VERSION = 2**53
+"""Of a ticket that the storage has, but not as one that anybody could read: newer than whatever is
+known of it. It counts as FAILED wherever it is read, and `Store.fail` makes it so."""
 UNREADABLE = Problem("TICKET_UNREADABLE", "What the ticket said is lost; queue again.")
-"""Of a ticket that the storage has, but not as one that anybody could read. It counts as FAILED
-wherever it is read, and `Store.fail` makes it so."""
 
 
 class UnknownTicket(StoreError):
@@ -70,6 +71,10 @@ class WrongStep(StoreError):
 
 class NoCode(StoreError):
     """Other rooms have all of the codes."""
+
+
+class SeatOffered(StoreError):
+    """Another match that is not finished offers a seat of the same table."""
 
 
 class NotWaiting(StoreError):
@@ -94,6 +99,16 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """The last step of a match."""
+
+    tickets: Sequence[Ticket]
+    """Those of the match, as they stand."""
+    replayed: bool
+    """The step had been taken before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """Tickets that have changed."""
 
@@ -103,6 +118,19 @@ class Changes:
     """The newest change; ask for those after it the next time."""
     rooms: Sequence[Room] = field(default_factory=list)
     """Rooms that have changed, in the order of their changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderWay:
+    """A table of a pool."""
+
+    pool_id: str
+    terms: Terms
+    """Under which it was made."""
+    tickets: Sequence[Ticket]
+    """Those that are assigned to it, the oldest first."""
+    sat: frozenset[str]
+    """Everybody who was seated there."""
 
 
 Origin = Literal["player", "operator"]
@@ -206,7 +234,8 @@ class Store(Protocol):
     async def form(self, match: Match) -> list[Ticket]:
         """Stores a match, FORMED; its tickets go from WAITING to MATCHED, all or none.
 
-        Returns the tickets. Raises NotWaiting with those that do not wait, as they stand.
+        Returns the tickets. Raises NotWaiting with those that do not wait, as they stand;
+        SeatOffered where it offers a seat of a table that has an unfinished match.
         """
 
     async def held(self, match_id: str, hold_ids: Sequence[Sequence[str]]) -> Match:
@@ -218,7 +247,7 @@ class Store(Protocol):
         Raises SomebodyLeaves, WrongStep.
         """
 
-    async def seated(self, match_id: str, table_id: str, endpoint: str) -> list[Ticket]:
+    async def seated(self, match_id: str, table_id: str, endpoint: str) -> Ended:
         """ASKED becomes SEATED; the tickets become ASSIGNED, leaving or not. Raises WrongStep.
 
         The players have met from then on.
@@ -230,7 +259,7 @@ class Store(Protocol):
         Raises WrongStep.
         """
 
-    async def returned(self, match_id: str) -> list[Ticket]:
+    async def returned(self, match_id: str) -> Ended:
         """RETURNING becomes RETURNED. Raises WrongStep.
 
         Of its tickets, those at fault become FAILED, those leaving LEFT, the others WAITING with
@@ -239,6 +268,9 @@ class Store(Protocol):
 
     async def at_table(self, table_id: str) -> list[Ticket]:
         """The table's ASSIGNED tickets, the oldest first."""
+
+    async def under_way(self, table_id: str) -> UnderWay | None:
+        """The table, as far as matches of this store have had players seated there; None: none."""
 
     async def parted(self, table_id: str, player_ids: Collection[str]) -> list[Ticket]:
         """Players have left a table that goes on, and may queue again.
@@ -257,7 +289,7 @@ class Store(Protocol):
         """
 
     async def keep_apart(self, pair: Apart) -> list[Ticket]:
-        """Two players are not seated together from now on; returns waiting tickets that it changed.
+        """Two players are not seated together from now on; returns live tickets that it changed.
 
         Repeating it changes nothing.
         """

@@ -10,7 +10,7 @@ import typer
 
 from .errors import SuiteError
 from .state import default_folder
-from .terminal import State, access_of, make_console, run, told
+from .terminal import Certificates, OperatorToken, State, access_of, make_console, run, told
 
 if TYPE_CHECKING:
     from .access import Access, Elsewhere
@@ -24,23 +24,6 @@ Target = Annotated[
         "--target",
         metavar="HOST:PORT",
         help="The wallet. Default: that of the running suite.",
-        show_default=False,
-    ),
-]
-OperatorToken = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        envvar="FANGCHENG_TOKEN",
-        help="Bearer token of an operator or a service, for --target.",
-        show_default=False,
-    ),
-]
-Certificates = Annotated[
-    Path | None,
-    typer.Option(
-        "--ca",
-        help="PEM file of the certificates to trust: connect with TLS.",
         show_default=False,
     ),
 ]

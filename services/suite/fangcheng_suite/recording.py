@@ -177,7 +177,7 @@ def in_words(record: records_pb2.HandRecord, ink: Ink) -> list[Text]:
     """A record for a person to read."""
     view = opened(record)
     options = ", ".join(
-        f"{key} {_option(record.rules.options[key])}" for key in sorted(record.rules.options)
+        f"{key} {option_text(record.rules.options[key])}" for key in sorted(record.rules.options)
     )
     lines = [
         Text(f"Table       {record.table_id}"),
@@ -208,6 +208,7 @@ def in_words(record: records_pb2.HandRecord, ink: Ink) -> list[Text]:
     return lines
 
 
-def _option(value: rules_pb2.OptionValue) -> str:
+def option_text(value: rules_pb2.OptionValue) -> str:
+    """An option's value as a person writes it."""
     kind = value.WhichOneof("value")
     return str(getattr(value, kind)).lower() if kind else ""

@@ -38,6 +38,24 @@ State = Annotated[
     ),
 ]
 
+OperatorToken = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="FANGCHENG_TOKEN",
+        help="Bearer token of an operator or a service, for --target.",
+        show_default=False,
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca",
+        help="PEM file of the certificates to trust: connect with TLS.",
+        show_default=False,
+    ),
+]
+
 
 def make_console() -> Console:
     """Where a command prints."""

@@ -95,8 +95,9 @@ class Ownership:
         return claims[0] if claims else None
 
     async def others(self) -> list[Owner]:
-        """The other processes that play tables."""
-        return [one for one in await self._journal.owners() if one != self.owner]
+        """The other processes that play tables, those of the newest version first."""
+        others = [one for one in await self._journal.owners() if one != self.owner]
+        return sorted(others, key=lambda one: one.release, reverse=True)
 
     async def _renew(self) -> None:
         if await self._journal.renew(self.owner.owner_id, self._lease_ms):

@@ -7,7 +7,7 @@ to repeat it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import wraps
 from typing import Any, TypeVar
@@ -18,12 +18,19 @@ from google.protobuf.message import Message
 
 from fangcheng.table.v1 import table_pb2
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
+from fangcheng_client import explain
 from fangcheng_kit import Kit, errors
 
 from .errors import PlayedElsewhere
 from .relays import OpenStream
+from .store import Owner
 
 FORWARDED_KEY = "fangcheng-forwarded"
+HEIR_SECONDS = 2.0
+"""How long a replica of a newer version may take to make a table before an older one does."""
+
+_SILENT = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+_LACKS_RULES = frozenset({"UNKNOWN_RULE_SET", "UNKNOWN_REVISION"})
 _CREDENTIALS = frozenset({"authorization", "fangcheng-act-as", "fangcheng-act-as-bin"})
 
 Request = TypeVar("Request", bound=Message)
@@ -79,6 +86,27 @@ def passed_on(context: Any) -> list[tuple[str, str | bytes]]:
 def was_passed_on(context: Any) -> bool:
     """Whether another replica has passed this call on."""
     return any(key == FORWARDED_KEY for key, _ in context.invocation_metadata() or ())
+
+
+async def made_by_heir(
+    peers: Peers, heirs: Sequence[Owner], request: table_pb2.CreateTableRequest, context: Any
+) -> table_pb2.CreateTableResponse | None:
+    """The answer of the first of the `heirs` that is there and has the table's rule set; None: none
+    is. One that is too slow may have made the table: who makes it next finds it in the journal.
+    """
+    for heir in heirs:
+        stub = peers.stub(TableServiceStub, heir.endpoint)
+        try:
+            answer: table_pb2.CreateTableResponse = await stub.CreateTable(
+                request, metadata=passed_on(context), timeout=HEIR_SECONDS
+            )
+        except grpc.aio.AioRpcError as error:
+            problem = explain(error)
+            if problem.code not in _SILENT and problem.reason not in _LACKS_RULES:
+                raise errors.passed_on(error) from error
+        else:
+            return answer
+    return None
 
 
 async def relayed(answer: Awaitable[Any]) -> Any:

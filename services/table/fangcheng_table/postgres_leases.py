@@ -16,10 +16,12 @@ async def join(db: Any, owner: Owner, lease_ms: int) -> None:
     """Begin a lease; forget owners that ended long ago."""
     await db.execute("DELETE FROM owners WHERE until < now() - interval '7 days'")
     await db.execute(
-        f"INSERT INTO owners VALUES ($1, $2, {_UNTIL.format('$3::bigint')}) ON CONFLICT (owner_id)"  # noqa: S608
-        " DO UPDATE SET endpoint = excluded.endpoint, until = excluded.until",
+        f"INSERT INTO owners (owner_id, endpoint, version, until)"  # noqa: S608
+        f" VALUES ($1, $2, $3, {_UNTIL.format('$4::bigint')}) ON CONFLICT (owner_id) DO UPDATE"
+        " SET endpoint = excluded.endpoint, version = excluded.version, until = excluded.until",
         owner.owner_id,
         owner.endpoint,
+        owner.version,
         lease_ms,
     )
 
@@ -93,7 +95,7 @@ async def held(db: Any, owner_id: str) -> list[Claim]:
 async def owner_of(db: Any, table_id: str) -> Owner | None:
     """The owner of a table, if it is alive."""
     row = await db.fetchrow(
-        "SELECT o.owner_id, o.endpoint FROM tables t JOIN heads h USING (place)"
+        "SELECT o.owner_id, o.endpoint, o.version FROM tables t JOIN heads h USING (place)"
         " JOIN owners o USING (owner_id) WHERE t.table_id = $1 AND o.until > clock_timestamp()",
         table_id,
     )
@@ -103,7 +105,8 @@ async def owner_of(db: Any, table_id: str) -> Owner | None:
 async def owners(db: Any) -> list[Owner]:
     """Those that are alive."""
     rows = await db.fetch(
-        "SELECT owner_id, endpoint FROM owners WHERE until > clock_timestamp() ORDER BY owner_id"
+        "SELECT owner_id, endpoint, version FROM owners WHERE until > clock_timestamp()"
+        " ORDER BY owner_id"
     )
     return [Owner(*row) for row in rows]
 

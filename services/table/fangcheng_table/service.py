@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from importlib.metadata import version
 from typing import Any, TypeVar
 
 import grpc.aio
@@ -19,6 +20,7 @@ from fangcheng.table.v1.table_pb2_grpc import (
     add_TableServiceServicer_to_server,
 )
 from fangcheng_kit import Kit, Servicer, StartFailed, pages, running
+from fangcheng_kit.ids import new_id
 from fangcheng_kit.principal import current
 
 from . import votes
@@ -35,12 +37,12 @@ from .many import ManySeats
 from .metrics import TableMetrics
 from .operating import Order
 from .outbox import Outbox
-from .peers import Peers, forwarded, forwarded_stream, was_passed_on
+from .peers import Peers, forwarded, forwarded_stream, made_by_heir, was_passed_on
 from .records import News, Records
 from .service_operators import OPERATIONS, OperationsServicer
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
-from .store import Commit, Filter, JournalError
+from .store import Commit, Filter, JournalError, Owner
 from .surroundings import Surroundings
 from .tables import Tables
 
@@ -67,6 +69,10 @@ class TableServicer(TableServiceServicer):
         self, request: wire.CreateTableRequest, context: Context
     ) -> wire.CreateTableResponse:
         """See the contract."""
+        if not was_passed_on(context) and (heirs := await self._tables.heirs()):
+            made = await made_by_heir(self.peers, heirs, request, context)
+            if made is not None:
+                return made
         table, replayed = await self._tables.create(request)
         return wire.CreateTableResponse(
             table=self._for_caller(await table.shown()), replayed=replayed
@@ -308,7 +314,8 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         endpoint = settings.advertised or kit.address
         peers = Peers(kit)
         lease_ms = round(settings.lease_seconds * 1_000)
-        tables = Tables(around, settings.archived_tables, endpoint, lease_ms)
+        me = Owner(new_id(), endpoint, settings.version or version("fangcheng-table"))
+        tables = Tables(around, settings.archived_tables, me, lease_ms)
         resumed = await tables.resume()
         kit.log.info("tables resumed", tables=resumed)
         try:

@@ -29,6 +29,15 @@ class TableSettings(Settings):
         "",
         description="`host:port` under which players reach this process; empty: where it listens.",
     )
+    version: str = Field(
+        "",
+        max_length=64,
+        pattern=r"^(\d{1,9}(\.\d{1,9})*)?$",
+        description=(
+            "Whole numbers with dots between, such as 0.1.0.7: new tables open on the highest that "
+            "is there. Raise it with what you roll out; empty: the installed package's."
+        ),
+    )
     heartbeat_seconds: float = Field(
         10.0, gt=0, le=600, description="Silence after which a stream is sent a heartbeat."
     )

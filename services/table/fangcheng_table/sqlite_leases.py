@@ -14,7 +14,10 @@ _LIVE = "owner_id IN (SELECT owner_id FROM owners WHERE until_ms > ?)"
 def join(db: sqlite3.Connection, owner: Owner, until_ms: int) -> None:
     """The only owner from now on: a file is one process's."""
     db.execute("DELETE FROM owners")
-    db.execute("INSERT INTO owners VALUES (?, ?, ?)", (owner.owner_id, owner.endpoint, until_ms))
+    db.execute(
+        "INSERT INTO owners (owner_id, endpoint, version, until_ms) VALUES (?, ?, ?, ?)",
+        (owner.owner_id, owner.endpoint, owner.version, until_ms),
+    )
 
 
 def renew(db: sqlite3.Connection, owner_id: str, now_ms: int, until_ms: int) -> bool:
@@ -77,7 +80,7 @@ def held(db: sqlite3.Connection, owner_id: str) -> list[Claim]:
 def owner_of(db: sqlite3.Connection, table_id: str, now_ms: int) -> Owner | None:
     """The owner of a table, if it is alive."""
     row = db.execute(
-        "SELECT o.owner_id, o.endpoint FROM tables t JOIN owners o USING (owner_id)"
+        "SELECT o.owner_id, o.endpoint, o.version FROM tables t JOIN owners o USING (owner_id)"
         " WHERE t.table_id = ? AND o.until_ms > ?",
         (table_id, now_ms),
     ).fetchone()
@@ -87,7 +90,8 @@ def owner_of(db: sqlite3.Connection, table_id: str, now_ms: int) -> Owner | None
 def owners(db: sqlite3.Connection, now_ms: int) -> list[Owner]:
     """Those that are alive."""
     rows = db.execute(
-        "SELECT owner_id, endpoint FROM owners WHERE until_ms > ? ORDER BY owner_id", (now_ms,)
+        "SELECT owner_id, endpoint, version FROM owners WHERE until_ms > ? ORDER BY owner_id",
+        (now_ms,),
     )
     return [Owner(*row) for row in rows]
 

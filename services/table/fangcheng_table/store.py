@@ -153,6 +153,13 @@ class Owner:
     """Of this one start of a process."""
     endpoint: str
     """`host:port` where it takes calls."""
+    version: str = ""
+    """Of its release, such as `0.1.0`; empty: from before versions were told."""
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        """Its version in numbers, for comparing."""
+        return tuple(map(int, filter(None, self.version.split("."))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,17 +43,15 @@ MOST_LOOKS = 4
 class Tables:
     """The tables."""
 
-    def __init__(
-        self, around: Surroundings, most_archived: int, endpoint: str, lease_ms: int
-    ) -> None:
-        """`most_archived`: closed tables that are kept in memory. `endpoint`: of this process.
+    def __init__(self, around: Surroundings, most_archived: int, me: Owner, lease_ms: int) -> None:
+        """`most_archived`: closed tables that are kept in memory. `me`: this process.
 
         `lease_ms`: how long other processes wait for this one before they take its tables over.
         """
         self._around = around
         self._ownership = Ownership(
             around.journal,
-            Owner(new_id(), endpoint),
+            me,
             lease_ms,
             self._take,
             self._keep_only,
@@ -155,6 +153,16 @@ class Tables:
     def live(self) -> Collection[LiveTable]:
         """The tables that this process plays."""
         return self._live.values()
+
+    async def heirs(self) -> list[Owner]:
+        """Who makes new tables rather than this process: one of each newer version, the newest
+        first, and of the others too where this one leaves its tables to them.
+        """
+        me, heirs = self._ownership.owner, dict[tuple[int, ...], Owner]()
+        for other in await self.others():
+            if other.release > me.release or self._ownership.retiring:
+                heirs.setdefault(other.release, other)
+        return list(heirs.values())
 
     async def create(self, request: wire.CreateTableRequest) -> tuple[LiveTable, bool]:
         """Make a table, or find the one that this request has made; whether it was found."""

@@ -64,7 +64,9 @@ class _TicketStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TicketSta
     TICKET_STATE_WAITING: _TicketState.ValueType  # 1
     """In the queue."""
     TICKET_STATE_MATCHED: _TicketState.ValueType  # 2
-    """Four were found; buy-ins are being held and the table created."""
+    """Four were found, or a seat at a table under way; buy-ins are being held, and the table created or
+    asked for the seat.
+    """
     TICKET_STATE_ASSIGNED: _TicketState.ValueType  # 3
     """Seated: `table_id`, `seat` and `endpoint` are filled."""
     TICKET_STATE_LEFT: _TicketState.ValueType  # 4
@@ -80,7 +82,9 @@ TICKET_STATE_UNSPECIFIED: TicketState.ValueType  # 0
 TICKET_STATE_WAITING: TicketState.ValueType  # 1
 """In the queue."""
 TICKET_STATE_MATCHED: TicketState.ValueType  # 2
-"""Four were found; buy-ins are being held and the table created."""
+"""Four were found, or a seat at a table under way; buy-ins are being held, and the table created or
+asked for the seat.
+"""
 TICKET_STATE_ASSIGNED: TicketState.ValueType  # 3
 """Seated: `table_id`, `seat` and `endpoint` are filled."""
 TICKET_STATE_LEFT: TicketState.ValueType  # 4
@@ -251,6 +255,7 @@ class Pool(_message.Message):
     CLOSED_FIELD_NUMBER: _builtins.int
     ROUNDS_FIELD_NUMBER: _builtins.int
     STARTING_CHIPS_FIELD_NUMBER: _builtins.int
+    BACKFILL_FIELD_NUMBER: _builtins.int
     pool_id: _builtins.str
     """Id."""
     name: _builtins.str
@@ -279,6 +284,10 @@ class Pool(_message.Message):
     """圈 to play: how often the deal goes around the table; 0: that ends nothing."""
     starting_chips: _builtins.int
     """Units that each begins with, where nothing is staked; 0: they are not limited."""
+    backfill: _builtins.bool
+    """A seat that a player leaves between two hands is offered to whoever has waited longest in the pool
+    and may sit with the others: he comes to a table under way.
+    """
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played."""
@@ -316,10 +325,11 @@ class Pool(_message.Message):
         closed: _builtins.bool = ...,
         rounds: _builtins.int = ...,
         starting_chips: _builtins.int = ...,
+        backfill: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rating", b"rating", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed", "fees", b"fees", "fill_with_bots_after_ms", b"fill_with_bots_after_ms", "hands", b"hands", "hold_only", b"hold_only", "least_client_version", b"least_client_version", "mode", b"mode", "most_party", b"most_party", "name", b"name", "paused", b"paused", "pool_id", b"pool_id", "rating", b"rating", "revision", b"revision", "rounds", b"rounds", "rules", b"rules", "stakes", b"stakes", "starting_chips", b"starting_chips", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backfill", b"backfill", "closed", b"closed", "fees", b"fees", "fill_with_bots_after_ms", b"fill_with_bots_after_ms", "hands", b"hands", "hold_only", b"hold_only", "least_client_version", b"least_client_version", "mode", b"mode", "most_party", b"most_party", "name", b"name", "paused", b"paused", "pool_id", b"pool_id", "rating", b"rating", "revision", b"revision", "rounds", b"rounds", "rules", b"rules", "stakes", b"stakes", "starting_chips", b"starting_chips", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -478,8 +488,8 @@ class JoinQueueRequest(_message.Message):
     """A bot waits to fill up a table and is seated only for that. Needs the scope `bot`."""
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """The studio's labels; what the tickets of a table agree on, those on standby aside, goes into the
-        table's labels.
+        """The studio's labels; what the tickets of a new table agree on, those on standby aside, goes into
+        the table's labels.
         """
 
     @_builtins.property
@@ -593,7 +603,10 @@ class Ticket(_message.Message):
 
     @_builtins.property
     def problem(self) -> _rules_pb2.Problem:
-        """FAILED: why."""
+        """FAILED: why. INSUFFICIENT_BALANCE, UNKNOWN_WALLET, PLAYER_FROZEN or another reason of the wallet's
+        where the buy-in could not be held; UNKNOWN_POOL and POOL_CHANGED where the pool is gone or costs
+        something else; TICKET_UNREADABLE where the queue's database has lost the ticket.
+        """
 
     @_builtins.property
     def party_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

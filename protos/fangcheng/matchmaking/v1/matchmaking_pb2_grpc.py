@@ -115,8 +115,8 @@ class MatchmakingServiceServicer(object):
 
     def LeaveQueue(self, request, context):
         """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out
-        already changes nothing. A ticket that is being matched stops the match, unless its table was asked
-        for; the answer comes when the outcome is known.
+        already changes nothing. A ticket that is being matched stops the match, unless its table, or the
+        seat at one under way, was asked for; the answer comes when the outcome is known.
 
         NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
         metadata `table_id`).

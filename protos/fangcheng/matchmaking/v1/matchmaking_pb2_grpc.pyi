@@ -62,8 +62,8 @@ class MatchmakingServiceStub:
     """
     LeaveQueue: _grpc.UnaryUnaryMultiCallable[_matchmaking_pb2.LeaveQueueRequest, _matchmaking_pb2.LeaveQueueResponse]
     """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out
-    already changes nothing. A ticket that is being matched stops the match, unless its table was asked
-    for; the answer comes when the outcome is known.
+    already changes nothing. A ticket that is being matched stops the match, unless its table, or the
+    seat at one under way, was asked for; the answer comes when the outcome is known.
 
     NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
     metadata `table_id`).
@@ -117,8 +117,8 @@ class MatchmakingServiceAsyncStub(MatchmakingServiceStub):
     """
     LeaveQueue: _aio.UnaryUnaryMultiCallable[_matchmaking_pb2.LeaveQueueRequest, _matchmaking_pb2.LeaveQueueResponse]  # type: ignore[assignment]
     """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out
-    already changes nothing. A ticket that is being matched stops the match, unless its table was asked
-    for; the answer comes when the outcome is known.
+    already changes nothing. A ticket that is being matched stops the match, unless its table, or the
+    seat at one under way, was asked for; the answer comes when the outcome is known.
 
     NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
     metadata `table_id`).
@@ -193,8 +193,8 @@ class MatchmakingServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_matchmaking_pb2.LeaveQueueResponse, _abc.Awaitable[_matchmaking_pb2.LeaveQueueResponse]]:
         """Takes a ticket of the caller, or of his party, out of its queue. Leaving a ticket that is out
-        already changes nothing. A ticket that is being matched stops the match, unless its table was asked
-        for; the answer comes when the outcome is known.
+        already changes nothing. A ticket that is being matched stops the match, unless its table, or the
+        seat at one under way, was asked for; the answer comes when the outcome is known.
 
         NOT_FOUND (UNKNOWN_TICKET), FAILED_PRECONDITION (ALREADY_SEATED: too late, with the table in the
         metadata `table_id`).

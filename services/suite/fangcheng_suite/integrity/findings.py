@@ -6,8 +6,9 @@ large amounts. One is asked of both together, whether there is too little: deal-
 which is what shows of hands in which one does not win from the other. (A claim that somebody could
 have made and passed is not seen.)
 
-All questions of a report count together when it is said which answers are beyond chance. Pairs that
-have met too seldom to tell are not asked about, and so do not count.
+All questions of a report count together when it is said which answers are beyond chance, each by
+the hands that the two have played together. Pairs that have met too seldom to tell are not asked
+about, and so do not count.
 """
 
 from __future__ import annotations
@@ -181,7 +182,8 @@ def _ask(
                 spread = float((spreads["deal_in"][[pair, back]] * means**2).sum()) / mean**2
                 observed = int(told.observed[[pair, back]].sum())
                 add("soft", pair, observed, mean, at_most(observed, mean, spread))
-    asked.adjusted.extend(holm(asked.p))
+    # Who plays with each other more can be judged better: the level is shared out by that.
+    asked.adjusted.extend(holm(asked.p, pairs.hands[asked.pairs].tolist()))
     return asked
 
 

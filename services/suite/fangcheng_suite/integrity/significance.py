@@ -70,18 +70,24 @@ def _ratio(count: int, expected: float, spread: float) -> float:
     return expected * (1 + count * spread) / ((count + 1) * (1 + expected * spread))
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float], weights: Sequence[float] | None = None) -> list[float]:
     """The p-values adjusted for there being so many of them, in the same order.
 
     To take those at or below a level for true errs in any of them with at most that probability,
     however they depend on each other (S. Holm, "A Simple Sequentially Rejective Multiple Test
     Procedure", Scandinavian Journal of Statistics 6 (1979), 65-70). That is stricter than to bound
     the share of errors among what is named: here each single error accuses a person.
+
+    `weights`: how the level is shared out, all greater than 0; they must not depend on what was
+    found. None: evenly.
     """
     count = len(p_values)
+    shares = list(weights) if weights is not None else [1.0] * count
     adjusted = [0.0] * count
-    running = 0.0
-    for rank, place in enumerate(sorted(range(count), key=p_values.__getitem__)):
-        running = max(running, min(1.0, (count - rank) * p_values[place]))
+    order = sorted(range(count), key=lambda place: p_values[place] / shares[place])
+    running, left = 0.0, math.fsum(shares)
+    for place in order:
+        running = max(running, min(1.0, p_values[place] * left / shares[place]))
         adjusted[place] = running
+        left = max(left - shares[place], 0.0)
     return adjusted
