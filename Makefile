@@ -29,7 +29,7 @@ test: setup ## Run the tests that take seconds
 test-system: setup ## Run the tests that start the services as processes
 	$(BIN)/pytest -m "system and not slow" --timeout 600
 
-chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), tables (HANDS=25 each); SEED=
+chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), tables from the queue on (HANDS=25 each); SEED=
 	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_HANDS=$(or $(HANDS),25) \
 		FANGCHENG_CHAOS_SEED=$(or $(SEED),$$RANDOM) \
 		$(BIN)/pytest tests/system/test_wallet_bank.py tests/system/test_table_chaos.py -s

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 import selectors
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,10 +95,19 @@ class Direct:
 
         return call
 
-    def unary_stream(self, path: str, *_: Any, **__: Any) -> None:
-        """Streams are not called: nothing follows hands where no pool is rated by skill."""
+    def unary_stream(self, path: str, *_: Any, **__: Any) -> Callable[..., AsyncIterator[Any]]:
+        name = path.rpartition("/")[2]
 
-    stream_stream = unary_stream
+        async def call(request: Any, **_: Any) -> AsyncIterator[Any]:
+            await self._travel()
+            async for answer in getattr(self._servicer, name)(request, _Context):
+                yield answer
+                await self._travel()
+
+        return call
+
+    def stream_stream(self, path: str, *_: Any, **__: Any) -> None:
+        """Matchmaking has no such call."""
 
     async def _travel(self) -> None:
         await asyncio.sleep(self._chance.uniform(0, SLOWEST_SECONDS))

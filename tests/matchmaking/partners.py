@@ -45,8 +45,8 @@ class FakeTables(
         self.tables: dict[str, state_pb2.Table] = {}
         self.left: list[tuple[str, str]] = []
         """Tables, and players who leave them after the hand."""
-        self.sat: dict[str, set[str]] = {}
-        """Who sits at a table or has sat there."""
+        self.sat: dict[str, dict[str, int]] = {}
+        """Who sits at a table or has sat there, and on which seat."""
         self.held: dict[str, dict[str, list[str]]] = {}
         """Holds that each player of a table has brought."""
         self.seated: list[operators_pb2.SeatPlayerRequest] = []
@@ -81,7 +81,7 @@ class FakeTables(
         )
         self.tables[table_id] = table
         self.requests[table_id] = request
-        self.sat[table_id] = {seat.player_id for seat in request.seats}
+        self.sat[table_id] = {seat.player_id: seat.seat for seat in table.seats}
         self.held[table_id] = {seat.player_id: list(seat.hold_ids) for seat in request.seats}
         self._created[request.request_id] = (body, table_id)
         return table_pb2.CreateTableResponse(table=table)
@@ -102,7 +102,7 @@ class FakeTables(
     def fill(self, table_id: str, seat: int, player_id: str) -> None:
         """Somebody else gives a seat that waits to a player."""
         self.tables[table_id].seats[seat].player_id = player_id
-        self.sat[table_id].add(player_id)
+        self.sat[table_id][player_id] = seat
         self.held[table_id][player_id] = []
 
     def seat(self, request: operators_pb2.SeatPlayerRequest) -> operators_pb2.SeatPlayerResponse:

@@ -68,32 +68,42 @@ class Cut(Exception):
 class WatchedTables(FakeTables):
     """Tables that look who is seated, and close by themselves after a while."""
 
+    longest_seconds = 0.5
+
     def __init__(self, wallet: FakeWallet, chance: random.Random) -> None:
         super().__init__(wallet)
         self.wallet = wallet
         self.wrong: list[str] = []
+        self.ends: Counter[str] = Counter()
         self._chance = chance
 
     def create(self, request: table_pb2.CreateTableRequest) -> table_pb2.CreateTableResponse:
-        sit = {seat.player_id for table in self.open_tables for seat in table.seats}
+        sit = self.players
         answer = super().create(request)
         if answer.replayed:
             return answer
         if len({seat.player_id for seat in request.seats}) != 4:
             self.wrong.append(f"not four: {request}")
         for seat in request.seats:
-            if seat.player_id in sit:
-                self.wrong.append(f"{seat.player_id} sits at two tables: {request}")
-            holders = {
-                self.wallet.open_holds[one].player_id if one in self.wallet.open_holds else ""
-                for one in seat.hold_ids
-            }
-            if holders != ({seat.player_id} if request.stakes else set()):
-                self.wrong.append(f"{seat.player_id} has no hold of his own: {request}")
+            self.check(seat, sit, is_staked=bool(request.stakes))
         asyncio.get_running_loop().call_later(
-            self._chance.uniform(0, 0.5), self.close, answer.table.table_id
+            self._chance.uniform(0, self.longest_seconds), self.close, answer.table.table_id
         )
         return answer
+
+    @property
+    def players(self) -> set[str]:
+        """Who sits at an open table."""
+        return {seat.player_id for table in self.open_tables for seat in table.seats}
+
+    def check(self, seat: table_pb2.SeatAssignment, sit: set[str], *, is_staked: bool) -> None:
+        """Looks at one who sits down while others `sit` already."""
+        if seat.player_id in sit:
+            self.wrong.append(f"{seat.player_id} sits at two tables")
+        holds = self.wallet.open_holds
+        holders = {holds[one].player_id if one in holds else "" for one in seat.hold_ids}
+        if holders != ({seat.player_id} if is_staked else set()):
+            self.wrong.append(f"{seat.player_id} has no hold of his own: {seat}")
 
 
 class Replica:
@@ -225,9 +235,9 @@ class Races:
         if ticket.state not in SEATED:
             assert ticket.table_id is None
             return
-        seats = self._tables.tables[ticket.table_id].seats
+        sat = self._tables.sat[ticket.table_id]
         for member in ticket.members:
-            assert seats[member.seat].player_id == member.player_id
+            assert sat[member.player_id] == member.seat
 
     def _freeze(self, player_id: str) -> None:
         frozen = self._tables.wallet.frozen
@@ -266,12 +276,14 @@ async def _falling(
             await replica.start()
 
 
-async def _race(loop: FakeTimeLoop, stores: list[Store], pools: Path, players: int) -> Counter[str]:
+async def _race(
+    loop: FakeTimeLoop, stores: list[Store], pools: Path, players: int, kind: type[WatchedTables]
+) -> Counter[str]:
     chance = random.Random(7)
     wallet = FakeWallet()
     for number in range(players):
         wallet.silver[f"p{number}"] = 10_000
-    tables = WatchedTables(wallet, chance)
+    tables = kind(wallet, chance)
     replicas = [Replica(store, pools, tables, chance) for store in stores]
     for replica in replicas:
         await replica.start()
@@ -295,7 +307,7 @@ async def _race(loop: FakeTimeLoop, stores: list[Store], pools: Path, players: i
         assert {one.table_id for one in tickets.values()} == {table_id}
     for replica in replicas:
         await replica.fall()
-    return played.ends
+    return played.ends + tables.ends
 
 
 @pytest.mark.parametrize(
@@ -309,8 +321,25 @@ async def _race(loop: FakeTimeLoop, stores: list[Store], pools: Path, players: i
 def test_races_against_assignment_on_a_fake_clock(
     engine: str, players: int, tmp_path: Path
 ) -> None:
+    ends = run_races(engine, players, tmp_path, POOLS, WatchedTables)
+    kinds = {
+        "assigned",
+        "left",
+        "failed",
+        "too late",
+        "line lost",
+        "AlreadyQueued",
+        "AlreadySeated",
+    }
+    assert kinds <= ends.keys(), "not every kind of race was run"
+
+
+def run_races(
+    engine: str, players: int, tmp_path: Path, text: str, kind: type[WatchedTables]
+) -> Counter[str]:
+    """Runs races in pools at tables of a kind; how they end. Nothing may be left over."""
     pools = tmp_path / "pools.yaml"
-    pools.write_text(POOLS, "utf-8")
+    pools.write_text(text, "utf-8")
     database = asyncio.run(database_of(tmp_path, QUEUES)) if engine == "postgres" else ""
     loop = FakeTimeLoop()
 
@@ -323,7 +352,7 @@ def test_races_against_assignment_on_a_fake_clock(
         with loop.in_real_time():
             stores = [await open_store() for _ in range(2)]
         try:
-            return await _race(loop, stores, pools, players)
+            return await _race(loop, stores, pools, players, kind)
         finally:
             for store in stores:
                 await store.close()
@@ -331,16 +360,7 @@ def test_races_against_assignment_on_a_fake_clock(
     with structlog.testing.capture_logs() as logs, asyncio.Runner(loop_factory=lambda: loop) as at:
         ends = at.run(run())
     assert [one for one in logs if one["log_level"] == "error"] == []
-    kinds = {
-        "assigned",
-        "left",
-        "failed",
-        "too late",
-        "line lost",
-        "AlreadyQueued",
-        "AlreadySeated",
-    }
-    assert kinds <= ends.keys(), "not every kind of race was run"
+    return ends
 
 
 async def test_races_against_assignment_for_real(world: World) -> None:

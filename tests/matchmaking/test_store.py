@@ -256,7 +256,7 @@ async def test_a_match_goes_from_the_queue_to_the_table(store: Store) -> None:
     assert (await store.ticket("t2-r")).members[0].hold_ids == ("h2",)
     assert (await store.ask("m")).state is MatchState.ASKED
     assert [one.match_id for one in await store.unfinished_matches()] == ["m"]
-    tickets = await store.seated("m", "table", "host:1")
+    tickets = (await store.seated("m", "table", "host:1")).tickets
     assert [(one.state, one.table_id, one.endpoint, one.members[0].seat) for one in tickets] == [
         (TicketState.ASSIGNED, "table", "host:1", seat) for seat in range(4)
     ]
@@ -269,13 +269,17 @@ async def test_every_step_can_be_repeated(store: Store) -> None:
     assert await store.form(match) == await store.form(match)
     assert await store.held("m", HOLDS) == await store.held("m", HOLDS)
     assert await store.ask("m") == await store.ask("m")
-    assert await store.seated("m", "t", "e") == await store.seated("m", "t", "e")
+    ended = await store.seated("m", "t", "e")
+    assert not ended.replayed
+    assert await store.seated("m", "t", "e") == replace(ended, replayed=True)
 
 
 async def test_giving_up_can_be_repeated(store: Store) -> None:
     await formed(store)
     assert await store.give_up("m", {"t0-r": POOR}) == await store.give_up("m", {})
-    assert await store.returned("m") == await store.returned("m")
+    ended = await store.returned("m")
+    assert not ended.replayed
+    assert await store.returned("m") == replace(ended, replayed=True)
 
 
 async def test_a_step_that_does_not_follow_is_refused(store: Store) -> None:
@@ -346,7 +350,7 @@ async def test_leaving_a_match_before_the_table_is_asked_for_stops_it(store: Sto
 async def test_leaving_after_the_table_was_asked_for_is_too_late(store: Store) -> None:
     await asked(store)
     assert (await store.leave("t1-r")).state is TicketState.MATCHED
-    tickets = await store.seated("m", "table", "e")
+    tickets = (await store.seated("m", "table", "e")).tickets
     assert [one.state for one in tickets] == [TicketState.ASSIGNED] * 4
     assert not any(one.leaving for one in tickets)
     assert (await store.leave("t1-r")).state is TicketState.ASSIGNED
@@ -366,7 +370,7 @@ async def test_tickets_go_back_with_their_age_and_nothing_of_the_match(store: St
     await store.held("m", HOLDS)
     await store.give_up("m", {"t2-r": POOR})
     assert (await store.match("m")).failed == {"t2-r": POOR}
-    tickets = {ticket.ticket_id: ticket for ticket in await store.returned("m")}
+    tickets = {ticket.ticket_id: ticket for ticket in (await store.returned("m")).tickets}
     failed = tickets.pop("t2-r")
     assert (failed.state, failed.problem) == (TicketState.FAILED, POOR)
     for ticket_id, ticket in tickets.items():

@@ -76,7 +76,7 @@ async def test_a_seat_goes_from_the_queue_to_the_table_by_the_same_steps(store: 
     )
     assert (await store.ask("o")).state is MatchState.ASKED
     for _ in range(2):
-        (seated,) = await store.seated("o", "table", "e2")
+        (seated,) = (await store.seated("o", "table", "e2")).tickets
         assert (seated.state, seated.table_id, seated.endpoint, seated.members[0].seat) == (
             TicketState.ASSIGNED,
             "table",
@@ -128,7 +128,7 @@ async def test_an_offer_of_which_nothing_comes_leaves_the_ticket_and_the_table_a
     await store.held("o", [["h7"]])
     await store.ask("o")
     assert (await store.give_up("o", {})).hold_ids == ("h7",)
-    (back,) = await store.returned("o")
+    (back,) = (await store.returned("o")).tickets
     assert replace(back, version=ticket.version) == ticket
     assert await store.under_way("table") == before
 
@@ -140,7 +140,7 @@ async def test_who_leaves_before_the_seat_is_asked_for_does_not_get_it(store: St
     with pytest.raises(SomebodyLeaves):
         await store.ask("o")
     await store.give_up("o", {})
-    assert [one.state for one in await store.returned("o")] == [TicketState.LEFT]
+    assert [one.state for one in (await store.returned("o")).tickets] == [TicketState.LEFT]
 
 
 @pytest.mark.parametrize("steps", range(5))

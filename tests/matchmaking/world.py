@@ -85,6 +85,10 @@ class World:
             self._targets[name] = running.address
         (self.folder / "pools.yaml").write_text(POOLS, "utf-8")
 
+    def target(self, name: str) -> str:
+        """Where a partner listens."""
+        return self._targets[name]
+
     def settings(self, **more: Any) -> MatchmakingSettings:
         fields: dict[str, Any] = {
             "dev_key": KEY,
@@ -144,23 +148,25 @@ class World:
     async def reload(self) -> None:
         """Has the service read its pools anew, and waits until it has."""
 
-        async def reloads() -> float:
-            assert self.running is not None
-            url = f"http://{self.running.metrics_address}/metrics"
-            page = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read().decode())
-            return sum(
-                float(line.rpartition(" ")[2])
-                for line in page.splitlines()
-                if line.startswith("fangcheng_matchmaking_pool_reloads_total")
-            )
-
-        before = await reloads()
+        name = "fangcheng_matchmaking_pool_reloads_total"
+        before = await self.metric(name)
         os.kill(os.getpid(), signal.SIGHUP)
 
         async def reloaded() -> bool:
-            return await reloads() > before
+            return await self.metric(name) > before
 
         await eventually(reloaded)
+
+    async def metric(self, name: str, label: str = "") -> float:
+        """The sum of a metric of the service over its labels, or over those with this one."""
+        assert self.running is not None
+        url = f"http://{self.running.metrics_address}/metrics"
+        page = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read().decode())
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in page.splitlines()
+            if line.startswith(name) and label in line
+        )
 
     async def settled(self, last: str = "probe") -> None:
         """Waits until whoever may be matched now has been: four others in the last pool are.

@@ -10,36 +10,55 @@ from tests.system.wallets import Database
 
 
 class Cluster:
-    """Two table services, a wallet and two evaluators on a PostgreSQL server."""
+    """Matchmaking, table services and evaluators, two each, and a wallet on a PostgreSQL server."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pools: str) -> None:
+        """`pools`: as in a file of pools."""
         self.server = Database(folder, "postgres")
         self._folder = folder
+        self._pools = pools
+        self.matchmaking: list[Service] = []
         self.tables: list[Service] = []
         self.evaluators: list[Service] = []
         self.journal = ""
+        self.queues = ""
+        """The database of tickets and matches, as `journal` is that of the tables."""
 
     @property
     def services(self) -> list[Service]:
         """All of them."""
-        return [*self.tables, self.wallet, *self.evaluators]
+        return [*self.matchmaking, *self.tables, self.wallet, *self.evaluators]
 
     async def start(self) -> None:
         """Start the server and everything on it."""
         await asyncio.to_thread(self.server.start)
         self.journal = await self._database("journal")
+        self.queues = await self._database("queues")
         ledger = await self._database("ledger")
         folder = self._folder
         self.wallet = Service(folder, "wallet", DATABASE=ledger, DRAIN_SECONDS="0")
         self.evaluators = [Service(folder, "evaluation", number) for number in range(2)]
-        evaluation = ",".join(one.address for one in self.evaluators)
+        evaluation = _target(self.evaluators)
         self.tables = [
             Service(
                 *(folder, "table", number),
                 DATABASE=self.journal,
                 WALLET=self.wallet.address,
-                EVALUATION=f"ipv4:{evaluation}",
+                EVALUATION=evaluation,
                 START_GRACE_SECONDS="120",
+            )
+            for number in range(2)
+        ]
+        pools = folder / "pools.yaml"
+        pools.write_text(self._pools, "utf-8")
+        self.matchmaking = [
+            Service(
+                *(folder, "matchmaking", number),
+                DATABASE=self.queues,
+                WALLET=self.wallet.address,
+                EVALUATION=evaluation,
+                TABLE=self.all_tables,
+                POOLS=str(pools),
             )
             for number in range(2)
         ]
@@ -62,4 +81,13 @@ class Cluster:
     @property
     def all_tables(self) -> str:
         """The target of both table services."""
-        return "ipv4:" + ",".join(one.address for one in self.tables)
+        return _target(self.tables)
+
+    @property
+    def all_matchmaking(self) -> str:
+        """The target of both replicas of matchmaking."""
+        return _target(self.matchmaking)
+
+
+def _target(replicas: list[Service]) -> str:
+    return "ipv4:" + ",".join(one.address for one in replicas)

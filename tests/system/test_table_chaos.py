@@ -1,5 +1,6 @@
-"""Tables that never lose a hand: bots play at forty tables while the processes around them are
-killed and paused. At the end every hand that began has ended and was settled once.
+"""Players who lose neither their places nor their hands: bots queue and play at forty tables at a
+time, while the processes around them, matchmaking among them, are killed and paused. At the end
+every ticket had one outcome, and every hand that began has ended and was settled once.
 
 `make chaos` plays more hands.
 """
@@ -10,27 +11,26 @@ import asyncio
 import os
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import grpc
-import grpc.aio
 import pytest
 
-from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import events_pb2, state_pb2
-from fangcheng.table.v1 import table_pb2 as wire
-from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
-from fangcheng.wallet.v1 import settlement_pb2 as settling
-from fangcheng.wallet.v1 import settlement_pb2_grpc, wallet_pb2, wallet_pb2_grpc
-from fangcheng_client import attend, connect, explain
+from fangcheng.matchmaking.v1 import matchmaking_pb2 as queues
+from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_client import connect
 from fangcheng_kit.principal import mint_token
+from fangcheng_matchmaking.core import MatchState
+from fangcheng_matchmaking.postgres import open_postgres
+from fangcheng_matchmaking.store import Store
 from fangcheng_rules import events as play
-from fangcheng_table.events import HandOpened, HandSettled
+from fangcheng_table.events import HandOpened, HandSettled, TableClosed
 from fangcheng_table.journals import open_journal
 from fangcheng_table.state import TableState
-from fangcheng_table.store import Journal
+from fangcheng_table.store import Filter, Journal
+from tests.system.players import Bot, Goal, Visit, visits_of
 from tests.system.processes import KEY, Service
 from tests.system.replicas import until
 from tests.system.running import until as wait_until
@@ -38,124 +38,24 @@ from tests.system.tables import Cluster
 from tests.system.wallets import patiently
 
 TABLES = 40
+"""At a time."""
 HANDS = int(os.environ.get("FANGCHENG_CHAOS_HANDS", "8"))
-"""At each table; 8 are 320 in all."""
+"""For each of them; 8 are 320 in all."""
+HANDS_AT_A_TABLE = 2
 SEED = int(os.environ.get("FANGCHENG_CHAOS_SEED", "1"))
 BETWEEN_FAULTS_SECONDS = 2.0
 PAUSE_SECONDS = 3.0
-BUY_IN = 5_000
+FIRST_SILVER = 1_000_000
 PER_UNIT = 2
-SEATS = 4
-
-_LOST = frozenset(
-    {
-        grpc.StatusCode.UNAVAILABLE,
-        grpc.StatusCode.DEADLINE_EXCEEDED,
-        grpc.StatusCode.CANCELLED,
-    }
-)
-
-
-def player_id(table: int, seat: int) -> str:
-    return f"bot-{table}-{seat}"
-
-
-class Bots:
-    """Four bots at a table, on one connection to all replicas."""
-
-    def __init__(self, cluster: Cluster, number: int) -> None:
-        self.number = number
-        self.table_id = ""
-        self.seen: list[list[events_pb2.TableEvent]] = [[] for _ in range(SEATS)]
-        self.snapshots = 0
-        self._cluster = cluster
-
-    async def sit_down(self) -> None:
-        """Open wallets, hold buy-ins, make the table."""
-        operator = self._channel(self._cluster.wallet.address, "operator")
-        matchmaking = self._channel(self._cluster.wallet.address, "service:matchmaking")
-        tables = self._channel(self._cluster.all_tables, "service:matchmaking")
-        async with operator, matchmaking, tables:
-            wallets: Any = wallet_pb2_grpc.WalletServiceStub(operator)
-            players = [player_id(self.number, seat) for seat in range(SEATS)]
-            for player in players:
-                opened = wallet_pb2.OpenWalletRequest(player_id=player)
-                await patiently(wallets.OpenWallet, opened)
-                deposit = wallet_pb2.DepositRequest(
-                    request_id=f"first of {player}",
-                    player_id=player,
-                    currency="silver",
-                    amount=2 * BUY_IN,
-                )
-                await patiently(wallets.Deposit, deposit)
-            place = settling.PlaceHoldsRequest(
-                request_id=f"buy-ins {self.number}",
-                holds=[
-                    settling.HoldRequest(player_id=player, currency="silver", amount=BUY_IN)
-                    for player in players
-                ],
-            )
-            holding: Any = settlement_pb2_grpc.SettlementServiceStub(matchmaking)
-            held = await patiently(holding.PlaceHolds, place)
-            stub: Any = TableServiceStub(tables)
-            made = await patiently(
-                stub.CreateTable,
-                wire.CreateTableRequest(
-                    request_id=f"table {self.number}",
-                    rules=rules_pb2.RuleSetChoice(id="baishan_kele"),
-                    seats=[
-                        wire.SeatAssignment(player_id=player, hold_ids=[hold.hold_id], is_bot=True)
-                        for player, hold in zip(players, held.holds, strict=True)
-                    ],
-                    hands=HANDS,
-                    stakes=[state_pb2.Stake(currency="silver", per_unit=PER_UNIT)],
-                    timing=state_pb2.Timing(
-                        claim_window_ms=0, between_hands_ms=0, turn_ms=120_000, claim_ms=120_000
-                    ),
-                ),
-            )
-            self.table_id = made.table.table_id
-
-    async def play(self) -> None:
-        """Until the table has closed."""
-        await asyncio.gather(*(self._play(seat) for seat in range(SEATS)))
-
-    async def _play(self, seat: int) -> None:
-        subject = f"player:{player_id(self.number, seat)}"
-        async with self._channel(self._cluster.all_tables, subject) as channel:
-            stub: Any = TableServiceStub(channel)
-            async for event in attend(channel, self.table_id, give_up_seconds=300):
-                self.seen[seat].append(event)
-                prompt = event.prompt
-                if event.HasField("snapshot"):
-                    self.snapshots += 1
-                    prompt = event.snapshot.prompt
-                if prompt.decision_id and prompt.actions:
-                    await self._answer(stub, prompt)
-                elif event.trustee_changed.decision_id:
-                    back = state_pb2.Action(kind="back")
-                    await self._act(stub, event.trustee_changed.decision_id, back)
-
-    async def _answer(self, stub: Any, prompt: events_pb2.Prompt) -> None:
-        wins = [action for action in prompt.actions if action.kind == "win"]
-        passes = prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]
-        await self._act(stub, prompt.decision_id, wins[0] if wins else passes)
-
-    async def _act(self, stub: Any, decision_id: str, action: state_pb2.Action) -> None:
-        """Answer, until it is known that the answer was taken or came too late."""
-        act = wire.ActRequest(table_id=self.table_id, decision_id=decision_id, action=action)
-        while True:
-            try:
-                await stub.Act(act, timeout=5)
-            except grpc.aio.AioRpcError as error:
-                if error.code() in _LOST or explain(error).passes:
-                    await asyncio.sleep(0.1)
-                    continue
-                assert error.code() is grpc.StatusCode.FAILED_PRECONDITION, error  # noqa: PT017
-            return
-
-    def _channel(self, target: str, subject: str) -> grpc.aio.Channel:
-        return connect(target, mint_token(KEY, subject, ttl_seconds=36_000))
+POOL = f"""
+pools:
+  - id: chaos
+    name: chaos
+    rules: {{id: baishan_kele}}
+    stakes: [{{currency: silver, per_unit: {PER_UNIT}, buy_in: 5000}}]
+    hands: {HANDS_AT_A_TABLE}
+    timing: {{claim_window_ms: 0, between_hands_ms: 0, turn_ms: 120000, claim_ms: 120000}}
+"""
 
 
 async def faults(cluster: Cluster, chance: random.Random, seen: Callable[[], int]) -> Counter[str]:
@@ -202,34 +102,45 @@ async def faults(cluster: Cluster, chance: random.Random, seen: Callable[[], int
 
 @pytest.mark.system
 @pytest.mark.timeout(600 + 60 * HANDS)
-async def test_no_hand_is_lost_or_paid_twice_whoever_is_killed(tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path)
+async def test_no_ticket_or_hand_is_lost_or_done_twice_whoever_is_killed(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, POOL)
+    chance = random.Random(SEED)
+    goal = Goal(TABLES * HANDS // HANDS_AT_A_TABLE)
+    bots = [Bot(cluster, f"bot-{number}", goal, chance) for number in range(4 * TABLES)]
     try:
         await cluster.start()
         print(f"seed {SEED}")
-        bots = [Bots(cluster, number) for number in range(TABLES)]
-        await asyncio.gather(*(four.sit_down() for four in bots))
+        await asyncio.gather(*(bot.open_wallet(FIRST_SILVER) for bot in bots))
 
         def seen() -> int:
-            return sum(len(events) for four in bots for events in four.seen)
+            return sum(bot.events for bot in bots)
 
         going_wrong = asyncio.create_task(faults(cluster, random.Random(SEED), seen))
-        playing = asyncio.gather(*(four.play() for four in bots))
+        playing = asyncio.gather(*(bot.play("chaos") for bot in bots))
         await asyncio.wait([going_wrong, playing], return_when=asyncio.FIRST_COMPLETED)
         assert not going_wrong.done(), going_wrong.result()
         going_wrong.cancel()
         print(dict(await going_wrong))
         await playing
-        await nothing_is_left(cluster)
-        hands = await check(cluster, bots)
-        assert hands == TABLES * HANDS
-        print(f"{hands} hands, {sum(four.snapshots for four in bots)} snapshots")
+        store = await open_postgres(cluster.queues)
+        try:
+            await nothing_is_left(cluster, store)
+            match_ids = await check_tickets(store, bots)
+        finally:
+            await store.close()
+        hands = await check_tables(cluster, bots, match_ids)
+        assert hands >= TABLES * HANDS
+        left = sum(not visit.outcome.table_id for _, visit in visits_of(bots))
+        snapshots = sum(
+            event.HasField("snapshot") for _, visit in visits_of(bots) for event in visit.seen
+        )
+        print(f"{hands} hands, {left} tickets left the queue, {snapshots} snapshots")
     finally:
         await cluster.close()
 
 
-async def nothing_is_left(cluster: Cluster) -> None:
-    """Wait until no table, stream or unpaid settlement is left."""
+async def nothing_is_left(cluster: Cluster, store: Store) -> None:
+    """Wait until no table, stream, unpaid settlement, ticket or match is left."""
     names = ("fangcheng_tables", "fangcheng_table_streams", "fangcheng_table_outbox")
 
     def left() -> dict[str, float]:
@@ -240,51 +151,103 @@ async def nothing_is_left(cluster: Cluster) -> None:
             if (value := service.metric(name))
         }
 
+    async def all_done() -> bool:
+        return not (await store.live_tickets()).tickets and not await store.unfinished_matches()
+
     what = f"nothing is left of {names}"
     await asyncio.to_thread(wait_until, lambda: not left(), what, 120)
+    await until(all_done, "no ticket and no match is left")
 
 
-async def check(cluster: Cluster, bots: list[Bots]) -> int:
-    """What must hold at the end; how many hands were played."""
+async def check_tickets(store: Store, bots: Sequence[Bot]) -> set[str]:
+    """Every ticket had the outcome that its player was told; the matches that had a table."""
+    match_ids: dict[str, str] = {}
+    for bot, visit in visits_of(bots):
+        told = visit.outcome
+        assert await bot.told_again(told.ticket_id) == told
+        ticket = await store.ticket(told.ticket_id)
+        assert ticket.player_ids == (bot.player_id,)
+        assert (ticket.state == "ended") == (told.state == queues.TICKET_STATE_ASSIGNED)
+        if told.state == queues.TICKET_STATE_LEFT:
+            assert (ticket.state, ticket.match_id, told.table_id) == ("left", None, "")
+            continue
+        assert told.state == queues.TICKET_STATE_ASSIGNED, told
+        assert ticket.match_id is not None
+        match = await store.match(ticket.match_id)
+        assert (match.state, match.table_id) == (MatchState.SEATED, told.table_id)
+        assert match.seats[told.seat].ticket_id == told.ticket_id
+        assert match_ids.setdefault(match.match_id, told.table_id) == told.table_id
+    return set(match_ids)
+
+
+async def check_tables(cluster: Cluster, bots: Sequence[Bot], match_ids: set[str]) -> int:
+    """What must hold of the tables at the end; how many hands were played."""
+    at_tables: dict[str, dict[int, tuple[Bot, Visit]]] = {}
+    for bot, visit in visits_of(bots):
+        if visit.outcome.table_id:
+            seats = at_tables.setdefault(visit.outcome.table_id, {})
+            assert visit.outcome.seat not in seats
+            seats[visit.outcome.seat] = bot, visit
     journal = await open_journal(cluster.journal)
     try:
         census = await journal.census()
         assert (sum(census.owners.values()), census.unowned) == (0, 0)
-        standings: dict[str, int] = {}
-        for four in bots:
-            standings |= await check_table(journal, four)
+        made = {match_id: await journal.by_request(match_id) for match_id in match_ids}
+        assert {table and table.table_id for table in made.values()} == set(at_tables)
+        found = await journal.find(Filter(include_closed=True), None, 100_000)
+        assert {one.table_id for one in found} == set(at_tables)
+        won: Counter[str] = Counter({bot.player_id: 0 for bot in bots})
+        stays: dict[str, list[tuple[int, int]]] = {bot.player_id: [] for bot in bots}
+        for table_id, seats in at_tables.items():
+            standings, stay = await check_table(journal, table_id, seats)
+            won.update(standings)
+            for player_id in standings:
+                stays[player_id].append(stay)
+        for stay in stays.values():
+            assert all(end <= begin for (_, end), (begin, _) in pairwise(sorted(stay))), stay
         finished = await journal.finished(0, 100_000)
         assert len({(f.entry.table_id, f.entry.hand_number) for f in finished}) == len(finished)
+        assert len(finished) == HANDS_AT_A_TABLE * len(at_tables)
     finally:
         await journal.close()
-    await check_ledger(cluster, standings, len(finished))
+    await check_ledger(cluster, won, len(finished))
     return len(finished)
 
 
-async def check_table(journal: Journal, four: Bots) -> dict[str, int]:
-    """The journal of a table folds to what its players saw; what each has won, in units."""
-    records = await journal.read(four.table_id)
+async def check_table(
+    journal: Journal, table_id: str, seats: dict[int, tuple[Bot, Visit]]
+) -> tuple[dict[str, int], tuple[int, int]]:
+    """The journal of a table folds to what its players saw.
+
+    What each of them has won, in units, and from when to when it was there.
+    """
+    records = await journal.read(table_id)
     assert [record.sequence for record in records] == list(range(1, len(records) + 1))
     events = [record.event for record in records]
-    numbers = list(range(1, HANDS + 1))
+    numbers = list(range(1, HANDS_AT_A_TABLE + 1))
     assert [e.hand_number for e in events if isinstance(e, HandOpened)] == numbers
     assert [e.hand_number for e in events if isinstance(e, HandSettled)] == numbers
-    assert sum(isinstance(event, play.HandEnded) for event in events) == HANDS
+    assert sum(isinstance(event, play.HandEnded) for event in events) == HANDS_AT_A_TABLE
     state = TableState.replay(events)
     assert state.done
-    for seen in four.seen:
+    assert [seat.plan.player_id for seat in state.seats] == [
+        seats[number][0].player_id for number in range(4)
+    ]
+    for _, visit in seats.values():
         last = 0
-        for event in seen:
+        for event in visit.seen:
             assert event.number == last + 1 or event.HasField("snapshot")
             last = event.number
-        assert seen[-1].table_closed.reason == "hands_played"
-        assert list(seen[-1].table_closed.standings) == [seat.standing for seat in state.seats]
-    return {
-        player_id(four.number, number): seat.standing for number, seat in enumerate(state.seats)
-    }
+        assert visit.seen[-1].table_closed.reason == "hands_played"
+        standings = visit.seen[-1].table_closed.standings
+        assert list(standings) == [seat.standing for seat in state.seats]
+    (closed_ms,) = [one.time_ms for one in records if isinstance(one.event, TableClosed)]
+    standing = {seat.plan.player_id: seat.standing for seat in state.seats}
+    assert len(standing) == 4
+    return standing, (records[0].time_ms, closed_ms)
 
 
-async def check_ledger(cluster: Cluster, standings: dict[str, int], hands: int) -> None:
+async def check_ledger(cluster: Cluster, won: Counter[str], hands: int) -> None:
     """Each hand was settled once, all adds up to zero, and nothing is held any more."""
     async with connect(
         cluster.wallet.address, mint_token(KEY, "operator"), timeout_seconds=60
@@ -295,9 +258,9 @@ async def check_ledger(cluster: Cluster, standings: dict[str, int], hands: int) 
         assert set(audit.sums.values()) == {0}
         assert set(audit.held.values()) <= {0}
         assert audit.settlements == hands
-        for player, units in standings.items():
+        for player, units in won.items():
             answer = await patiently(
                 wallets.GetBalances, wallet_pb2.GetBalancesRequest(player_id=player)
             )
             (silver,) = [one for one in answer.balances if one.currency == "silver"]
-            assert (silver.available, silver.held) == (2 * BUY_IN + PER_UNIT * units, 0), player
+            assert (silver.available, silver.held) == (FIRST_SILVER + PER_UNIT * units, 0), player

@@ -10,8 +10,11 @@ import grpc
 import pytest
 
 from fangcheng.table.v1 import records_pb2, state_pb2
+from fangcheng_table import operating
 from fangcheng_table.errors import HandNotFinished, NotSeated, UnknownHand, UnknownTable
+from fangcheng_table.events import Timing
 from fangcheng_table.finished import FinishedHands
+from fangcheng_table.operating import Order
 from fangcheng_table.records import News, Records
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.store import NewTable, Record
@@ -81,6 +84,49 @@ async def test_only_the_events_of_its_hand_are_read_for_a_record(kept):
         journal.read_records = 0
         record = await records.record("t1", number)
         assert len(record.events) < journal.read_records < len(drive.records) * 2 // HANDS
+
+
+ORDER = Order("o-1", "operator", "do two of them play together?", "case-7")
+
+
+@pytest.mark.parametrize(
+    ("when", "recorded"),
+    [
+        ("before the first hand", 1),
+        ("in a hand", 1),
+        ("before it is paid", 1),
+        ("between two hands", 2),
+    ],
+)
+async def test_what_operators_do_stands_in_the_hand_s_record_or_in_the_next_one_s(
+    tmp_path, when, recorded
+):
+    timing = Timing(claim_window_ms=0, between_hands_ms=5_000)
+    drive = Drive.of(created(hands=2, stakes=[SILVER], root=b"k" * 32, timing=timing))
+    if when != "before the first hand":
+        drive.pays = when != "before it is paid"
+        drive.attend(0, 1, 2, 3)
+        drive.play(
+            at_random(8),
+            until={
+                "in a hand": lambda it: len(it.records) > 60,
+                "before it is paid": lambda it: bool(it.table.settlement()),
+                "between two hands": lambda it: it.table.state.settled and it.table.state.hand,
+            }[when],
+        )
+    operating.reveal(drive.table, ORDER)
+    drive.pays = True
+    drive.settle()
+    drive.attend(0, 1, 2, 3)
+    drive.play(at_random(9))
+    journal = SqliteJournal(tmp_path / "table.db")
+    await fill(journal, drive)
+    for number in (1, 2):
+        record = await Records(journal).record("t1", number)
+        acted = [e.operator_acted for e in record.events if e.HasField("operator_acted")]
+        assert [one.verb for one in acted] == ["reveal"] * (number == recorded)
+        assert [event.number for event in record.events] == list(range(1, len(record.events) + 1))
+    await journal.close()
 
 
 async def test_a_record_is_for_those_who_played_the_hand(kept):
@@ -249,7 +295,7 @@ async def test_a_hand_is_told_when_it_is_paid_and_after_a_restart_again(service)
     made = await service.stub("operator").CreateTable(request(stakes=stakes))
     table_id = made.table.table_id
     playing = asyncio.create_task(play_all(service, table_id))
-    await until(lambda: bool(service.wallet.settling.calls), seconds=60)
+    await until(lambda: bool(service.wallet.settling.calls))
     ended = records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=1)
     got = await service.records("operator").GetHandRecord(ended)
     assert got.record.events[-1].HasField("hand_ended")

@@ -371,7 +371,6 @@ async def test_a_resumed_table_has_the_same_numbers(tmp_path):
 async def test_while_no_evaluator_answers_nobody_is_asked_and_nobody_runs_out_of_time(tmp_path):
     async with world(tmp_path) as service:
         message = request()
-        message.timing.turn_ms = 500
         message.rules.options["piao"].boolean = False
         table_id = (await service.stub("operator").CreateTable(message)).table.table_id
         service.evaluator.switch.code = grpc.StatusCode.UNAVAILABLE
@@ -411,7 +410,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again(service, spoil):
 
     service.evaluator.switch.spoil = change
     made = await service.stub("operator").CreateTable(request())
-    players = await asyncio.wait_for(play_all(service, made.table.table_id), 30)
+    players = await play_all(service, made.table.table_id)
     assert players[0].events[-1].table_closed.reason == "hands_played"
     assert service.value("fangcheng_table_evaluator_failures_total") >= 3
     assert service.value("fangcheng_table_failures_total") == 0
@@ -472,7 +471,7 @@ async def test_a_wallet_whose_answer_cannot_be_read_is_asked_again(service):
     made = await service.stub("operator").CreateTable(request(stakes=SILVER))
     playing = asyncio.create_task(play_all(service, made.table.table_id))
     await until(lambda: service.value("fangcheng_table_parked", kind="settle") == 1)
-    await asyncio.wait_for(playing, 30)
+    await playing
     assert len(service.wallet.settled) == 1
     assert service.value("fangcheng_table_failures_total") == 0
 
@@ -557,8 +556,14 @@ async def test_holds_are_released_once_the_table_has_closed_whatever_it_takes(se
 # The process.
 
 
-async def test_a_hand_goes_on_after_a_restart(service):
+async def test_a_hand_goes_on_after_a_restart(tmp_path):
     """Streams resume, numbers go on, what was answered stays answered."""
+    # However slow the machine is, who comes back is there before the seat is missed.
+    async with world(tmp_path, resume_grace_seconds=600) as service:
+        await restarted_three_times(service)
+
+
+async def restarted_three_times(service: World) -> None:
     made = await service.stub("operator").CreateTable(request(hands=3, stakes=SILVER))
     table_id = made.table.table_id
     await fixed_port(service)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -16,11 +17,14 @@ from fangcheng.table.v1 import (
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_client import TableView
 from fangcheng_rules.rulesets import RULE_SETS
-from fangcheng_table.events import HandOpened
+from fangcheng_table import operating
+from fangcheng_table.errors import RequestIdReused
+from fangcheng_table.events import HandOpened, OperatorActed
 from fangcheng_table.feed import Feed
+from fangcheng_table.operating import Order
 from fangcheng_table.views import RECORD, SPECTATORS
 
-from .tables import Drive, at_random, created
+from .tables import SLOW, Drive, at_random, created, of
 from .world import PLAYERS, play_all, refused, request, until_attended
 
 
@@ -44,7 +48,7 @@ def test_whenever_it_begins_it_is_the_spectators_stream_with_open_tiles(rules):
         feed = Feed()
         feed.publish(drive.records[:cut])
         first = max((sequence for sequence in opened if sequence <= cut), default=0)
-        shown = feed.revealed()
+        shown = feed.revealed(3)
         # What is stored while the hand's beginning is read waits.
         both = drive.records[cut : cut + 9]
         for one in (feed, shown):
@@ -66,6 +70,42 @@ def test_whenever_it_begins_it_is_the_spectators_stream_with_open_tiles(rules):
             assert all(tile for hand in event.dealt.hands for tile in hand.tiles)
         assert shown.open_view.standing_table() == feed.open_view.standing_table()
         assert shown.finished
+
+
+@pytest.mark.parametrize("in_play", [True, False])
+def test_it_ends_with_the_hand_that_it_was_noted_for(in_play):
+    """Else who is looked at in the next one would never learn of it."""
+    drive = Drive.of(created(hands=3, timing=SLOW))
+    drive.attend(0, 1, 2, 3)
+    drive.play(at_random(3), until=lambda it: it.table.state.hand_number > 1)
+    if not in_play:
+        drive.play(at_random(3), until=lambda it: it.table.state.in_play is None)
+    order = Order("o-1", "ming", "do 1 and 3 play together?", "")
+    hand = operating.reveal(drive.table, order)
+    assert hand == (2 if in_play else 3)
+    drive.settle()
+    (acted,) = of(OperatorActed, drive.events)
+    assert operating.reveal(drive.table, order) == hand
+    assert not drive.table.take()
+    with pytest.raises(RequestIdReused):
+        operating.reveal(drive.table, replace(order, operator="lan"))
+
+    feed, so_far = Feed(), len(drive.records)
+    feed.publish(drive.records)
+    first = max(r.sequence for r in drive.records if isinstance(r.event, HandOpened))
+    shown = feed.revealed(hand)
+    shown.catch_up(drive.records[first - 1 :])
+    assert not shown.finished
+    if in_play:
+        drive.play(at_random(3), until=lambda it: it.table.state.hand_number > hand)
+        with pytest.raises(RequestIdReused):
+            operating.reveal(drive.table, order)
+    drive.play(at_random(3))
+    assert of(OperatorActed, drive.events) == [acted]
+    shown.publish(drive.records[so_far:])
+    assert shown.finished
+    begun = [e.hand_started.hand_number for e in read(shown, RECORD).values()]
+    assert max(begun) == hand
 
 
 # Over a real channel.

@@ -205,8 +205,8 @@ async def play_all(world: World, table_id: str, names: Sequence[str] = PLAYERS) 
     return players
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Wait for a condition; fail when it does not come."""
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for a condition; fail when it does not come, however slow the machine may be."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come"

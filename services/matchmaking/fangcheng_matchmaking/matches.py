@@ -9,6 +9,10 @@ The step is stored before the next one begins, and every call carries the match'
 process that was killed anywhere resumes with the step that is stored, and what it may have done
 already is answered again. While a match is ASKED its table may exist, so that nobody can leave.
 
+Two replicas may drive a match for a while, when one has lost its lease and does not know it yet.
+The store lets one of them take each step. The other looks at the match before it repeats a call,
+and gives back what it was given for a match that was given up meanwhile.
+
 A match that offers a seat at a table under way takes the same steps; that table is asked for the
 seat instead (SeatPlayer).
 """
@@ -19,6 +23,8 @@ import asyncio
 import random
 from collections.abc import Callable
 from typing import Any
+
+import grpc.aio
 
 from .board import Board
 from .core import Match, MatchState, Problem, TicketState
@@ -101,6 +107,7 @@ class Matches:
                     log.exception("a step of a match failed")
                 self._metrics.repeated()
                 await asyncio.sleep(backoff.next_seconds())
+                at = await self._now(now)  # another replica may have given it up meanwhile
 
     async def _now(self, match: Match) -> Match:
         try:
@@ -152,11 +159,18 @@ class Matches:
             else:
                 self._seat_refused(match, refused.problem)
             return await self._store.give_up(match.match_id, {})
-        tickets = await self._store.seated(match.match_id, table_id, endpoint)
-        self._board.put(*tickets)
+        try:
+            ended = await self._store.seated(match.match_id, table_id, endpoint)
+        except WrongStep:
+            # Another replica was refused before this one was not, and has given the match up.
+            await self._clear(match, table_id)
+            raise
+        self._board.put(*ended.tickets)
         self._table_given(match.pool_id)
+        if ended.replayed:
+            return None
         now_ms = self._clock_ms()
-        players = [one for one in tickets if not one.standby]
+        players = [one for one in ended.tickets if not one.standby]
         waits = [(now_ms - one.queued_ms) / 1_000 for one in players for _ in one.members]
         self._board.note_seated(match.pool_id, now_ms, len(waits))
         self._metrics.seated(match.pool_id, waits, filled=match.filled)
@@ -165,13 +179,24 @@ class Matches:
         self._log.info("seated", match=match.match_id, table=table_id, pool=match.pool_id)
         return None
 
+    async def _clear(self, match: Match, table_id: str) -> None:
+        """Has the players leave a table that none of them was told of."""
+        self._log.warning("a table for nobody", match=match.match_id, table=table_id)
+        for seat in match.seats:
+            try:
+                await self._tables.leave(table_id, seat.player_id)
+            except grpc.aio.AioRpcError as error:  # then it closes as one that nobody comes to
+                self._log.warning("cannot leave a table", table=table_id, problem=str(error))
+
     async def _return(self, match: Match) -> None:
         for hold_id in match.hold_ids:
             await self._wallet.release(hold_id)
-        tickets = await self._store.returned(match.match_id)
-        self._board.put(*tickets)
+        ended = await self._store.returned(match.match_id)
+        self._board.put(*ended.tickets)
+        if ended.replayed:
+            return
         self._metrics.returned(match.pool_id)
-        for ticket in tickets:
+        for ticket in ended.tickets:
             if ticket.state is TicketState.FAILED and ticket.problem is not None:
                 self._metrics.failed(ticket.pool_id, ticket.problem.reason)
         self._log.info(

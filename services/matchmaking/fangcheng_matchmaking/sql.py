@@ -13,6 +13,7 @@ from .sql_shared import SqlShared
 from .store import (
     UNREADABLE_VERSION,
     Changes,
+    Ended,
     Joined,
     NotWaiting,
     SeatOffered,
@@ -188,18 +189,18 @@ class SqlStore(SqlShared):
 
         return await self._write(call)
 
-    async def seated(self, match_id: str, table_id: str, endpoint: str) -> list[Ticket]:
+    async def seated(self, match_id: str, table_id: str, endpoint: str) -> Ended:
         """See `Store.seated`."""
 
-        def call(db: Db) -> list[Ticket]:
+        def call(db: Db) -> Ended:
             match = records.read_match(db, match_id)
             tickets = [records.read_ticket(db, ticket_id) for ticket_id in match.ticket_ids]
             if match.state is MatchState.SEATED:
-                return tickets
+                return Ended(tickets, replayed=True)
             records.expect(match, MatchState.ASKED)
             records.save_match(db, replace(match, state=MatchState.SEATED, table_id=table_id))
             records.note_met(db, match)
-            return [
+            seated = [
                 records.save_ticket(
                     db,
                     replace(
@@ -212,6 +213,7 @@ class SqlStore(SqlShared):
                 )
                 for ticket in tickets
             ]
+            return Ended(seated, replayed=False)
 
         return await self._write(call)
 
@@ -229,17 +231,18 @@ class SqlStore(SqlShared):
 
         return await self._write(call)
 
-    async def returned(self, match_id: str) -> list[Ticket]:
+    async def returned(self, match_id: str) -> Ended:
         """See `Store.returned`."""
 
-        def call(db: Db) -> list[Ticket]:
+        def call(db: Db) -> Ended:
             match = records.read_match(db, match_id)
             tickets = [records.read_ticket(db, ticket_id) for ticket_id in match.ticket_ids]
             if match.state is MatchState.RETURNED:
-                return tickets
+                return Ended(tickets, replayed=True)
             records.expect(match, MatchState.RETURNING)
             records.save_match(db, replace(match, state=MatchState.RETURNED))
-            return [records.save_ticket(db, records.out_of(match, ticket)) for ticket in tickets]
+            out = [records.save_ticket(db, records.out_of(match, ticket)) for ticket in tickets]
+            return Ended(out, replayed=False)
 
         return await self._write(call)
 

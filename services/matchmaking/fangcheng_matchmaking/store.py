@@ -99,6 +99,16 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """The last step of a match."""
+
+    tickets: Sequence[Ticket]
+    """Those of the match, as they stand."""
+    replayed: bool
+    """The step had been taken before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """Tickets that have changed."""
 
@@ -237,7 +247,7 @@ class Store(Protocol):
         Raises SomebodyLeaves, WrongStep.
         """
 
-    async def seated(self, match_id: str, table_id: str, endpoint: str) -> list[Ticket]:
+    async def seated(self, match_id: str, table_id: str, endpoint: str) -> Ended:
         """ASKED becomes SEATED; the tickets become ASSIGNED, leaving or not. Raises WrongStep.
 
         The players have met from then on.
@@ -249,7 +259,7 @@ class Store(Protocol):
         Raises WrongStep.
         """
 
-    async def returned(self, match_id: str) -> list[Ticket]:
+    async def returned(self, match_id: str) -> Ended:
         """RETURNING becomes RETURNED. Raises WrongStep.
 
         Of its tickets, those at fault become FAILED, those leaving LEFT, the others WAITING with

@@ -253,7 +253,9 @@ class OperatorActed:
     @property
     def fingerprint(self) -> str:
         """By which another request under the same id is known."""
-        return repr((self.verb, self.detail, self.reason, self.case_id))
+        # Who looks at tiles is noted by name; what else is done is done, whoever repeats it.
+        who = (self.operator,) if self.verb == "reveal" else ()
+        return repr((self.verb, self.detail, self.reason, self.case_id, *who))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ for older ones is sent a snapshot. That is folded from the viewer's own events, 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -18,7 +19,7 @@ from fangcheng_kit.errors import ServiceError
 
 from . import convert
 from .errors import InvalidNumber, ReaderTooSlow
-from .events import Event, OperatorActed, TableClosed
+from .events import Event, HandOpened, OperatorActed, TableClosed
 from .ids import trustee_id
 from .state import TableState
 from .store import Record
@@ -169,7 +170,7 @@ class Feed:
         `projector`: of the one viewer `RECORD`, who sees everything; None: of all others.
         """
         self.finished = False
-        """The table has closed: no more events come."""
+        """No more events come: the table has closed, or the hand that is revealed is over."""
         self.ms_left: Callable[[int, str], tuple[int, int]] = no_time_left
         """How long a seat's prompt, or what all are asked, is still open; and the reserve."""
         self.open_view = TableView()
@@ -182,6 +183,8 @@ class Feed:
         self._at_hand: tuple[bytes, Projector] | None = None
         """What spectators saw before the newest hand, and who would show all of it."""
         self._waiting: list[Record] | None = None
+        self._last_hand = math.inf
+        """With the hand after this one it is finished."""
         self._back_ids = dict.fromkeys(VIEWERS, "")
         self._readers: set[Reader] = set()
 
@@ -193,6 +196,9 @@ class Feed:
         for record in records:
             if self._open == RECORD and _is_reveal(record.event):
                 continue
+            if isinstance(record.event, HandOpened) and record.event.hand_number > self._last_hand:
+                self.finished = True
+                break
             for viewers, event in self._projector.see(record):
                 self._show(viewers, event)
             self.finished |= isinstance(record.event, TableClosed)
@@ -255,8 +261,10 @@ class Feed:
             snapshot.back_decision_id = self._back_ids.get(viewer, "")
             seen.new_hand(snapshot)
 
-    def revealed(self) -> Feed:
+    def revealed(self, hand_number: int) -> Feed:
         """A feed in which all tiles are open, with the numbers of the spectators' events.
+
+        It is finished when that hand is over and the next one begins, or with the table.
 
         It goes on from the newest hand's beginning, or from now where there was none; `catch_up`
         gives it what was published since then, and until then it shows nothing.
@@ -272,6 +280,7 @@ class Feed:
         feed._seen[RECORD].rest_on(snapshot, 0)
         feed.open_view.apply(events_pb2.TableEvent(snapshot=snapshot))
         feed._waiting = []
+        feed._last_hand = hand_number
         return feed
 
     def catch_up(self, records: Sequence[Record]) -> None:

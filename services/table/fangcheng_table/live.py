@@ -246,13 +246,15 @@ class LiveTable:
         return self._viewers.watch(number, on_news, snapshot=snapshot)
 
     async def reveal(self, order: Order, on_news: Callable[[], None]) -> Reader:
-        """Follow the table with all tiles open, from a snapshot on; it is noted who does, and why.
+        """Follow a hand with all tiles open, from a snapshot on; it is noted who does, and why.
 
         Raises `TableIsClosed` and `RequestIdReused`.
         """
-        await self.do(lambda table: operating.reveal(table, order))
+        hand = await self.do(lambda table: operating.reveal(table, order))
         first, last = self._hands.first_sequence, self._sequence
-        return await self._viewers.reveal(self.table_id, self._around.journal, first, last, on_news)
+        return await self._viewers.reveal(
+            self.table_id, hand, self._around.journal, first, last, on_news
+        )
 
     def say(self, seat: int, request: table_pb2.SayRequest) -> None:
         """Let the others hear what a seat says."""

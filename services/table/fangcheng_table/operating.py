@@ -104,16 +104,18 @@ def seat_player(table: Table, order: Order, seat: int, plan: SeatPlan) -> bool:
     return False
 
 
-def reveal(table: Table, order: Order) -> bool:
-    """Let an operator see all tiles; as `remove`. Nobody at the table is told before the record is.
+def reveal(table: Table, order: Order) -> int:
+    """Let an operator see all tiles of the hand in play, or of the next one: the hand's number.
 
-    Raises TableIsClosed or RequestIdReused.
+    Noted once for each hand, by a request id of its own. Nobody at the table is told before the
+    record is. Raises TableIsClosed or RequestIdReused.
     """
-    if _is_repeat(table, order, "reveal", ""):
-        return True
     _open(table)
-    _act(table, order, "reveal", "")
-    return False
+    state = table.state
+    hand = state.hand_number + (state.in_play is None)
+    if not _is_repeat(table, order, "reveal", str(hand)):
+        _act(table, order, "reveal", str(hand))
+    return hand
 
 
 def _open(table: Table) -> None:

@@ -20,7 +20,7 @@ from .errors import (
     UnknownHand,
     UnknownTable,
 )
-from .events import HandOpened, HandSettled, PlayerSeated, TableCreated
+from .events import HandOpened, HandSettled, OperatorActed, PlayerSeated, TableCreated
 from .store import FoundHand, HandEntry, HandFilter, Journal, Record
 from .views import Projector
 
@@ -110,22 +110,31 @@ class Records:
         return shown
 
     async def _of(self, entry: HandEntry) -> wire.HandRecord:
-        """Reads the hand's events alone, and the table's first one; raises `TableArchived`."""
+        """Reads what came after the hand before, and the table's first event alone.
+
+        Raises `TableArchived`.
+        """
+        before = await self._end_before(entry.table_id, entry.hand_number)
         opening = await self._journal.read(entry.table_id, 0, 1)
-        events = await self._journal.read(
-            entry.table_id, entry.first_sequence - 1, entry.last_sequence
-        )
-        record = record_of([*opening, *events], entry.hand_number)
+        events = await self._journal.read(entry.table_id, max(before, 1), entry.last_sequence)
+        record = record_of([*opening, *events], entry.hand_number, before)
         del record.player_ids[:]
         record.player_ids.extend(entry.player_ids)
         return record
+
+    async def _end_before(self, table_id: str, hand_number: int) -> int:
+        """The sequence with which the hand before was finished; 0 where there was none."""
+        before = HandFilter(table_id=table_id, hand_number=hand_number - 1)
+        found = await self._journal.hands(before, None, 1) if hand_number > 1 else []
+        return found[0].entry.last_sequence if found else 0
 
     async def _unsettled(self, table_id: str, hand_number: int, player_id: str) -> wire.HandRecord:
         """Of a hand that is not in the index: it may have ended and wait to be paid."""
         records = await self._journal.read(table_id)
         if not records:
             raise UnknownTable(table_id)
-        record = record_of(records, hand_number)
+        before = await self._end_before(table_id, hand_number)
+        record = record_of(records, hand_number, before)
         _check_seat(record.player_ids, player_id, table_id)
         if not record.secret:
             raise UnknownHand(hand_number)
@@ -161,10 +170,12 @@ def _place(cursor: str) -> int:
     return int(cursor)
 
 
-def record_of(records: Iterable[Record], hand_number: int) -> wire.HandRecord:
-    """The record of a hand, from the first event of its table and all of its own.
+def record_of(records: Iterable[Record], hand_number: int, before: int = 0) -> wire.HandRecord:
+    """The record of a hand, from the first event of its table and all that came after `before`.
 
-    Its seats are those of its end. Where the hand has not been opened, there is no secret in it.
+    `before`: the sequence with which the hand before was finished. What operators have done since
+    then stands in the record too. Its seats are those of its end. Where the hand has not been
+    opened, there is no secret in it.
     """
     message = wire.HandRecord(hand_number=hand_number)
     projector = Projector(record=True)
@@ -192,6 +203,8 @@ def record_of(records: Iterable[Record], hand_number: int) -> wire.HandRecord:
                 pass
         # Between two hands only the payment still belongs to the one before.
         belongs = is_ours and (not ended or isinstance(event, HandSettled))
+        if isinstance(event, OperatorActed):
+            belongs = record.sequence > before and number <= hand_number
         for _, shown in projector.see(record):
             if belongs:
                 shown.number = len(message.events) + 1

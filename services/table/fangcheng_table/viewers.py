@@ -59,13 +59,19 @@ class Viewers:
         return reader
 
     async def reveal(
-        self, table_id: str, journal: Journal, first: int, last: int, on_news: Callable[[], None]
+        self,
+        table_id: str,
+        hand_number: int,
+        journal: Journal,
+        first: int,
+        last: int,
+        on_news: Callable[[], None],
     ) -> Reader:
-        """Follow the table with all tiles open, from a snapshot on.
+        """Follow the table with all tiles open, from a snapshot on, until that hand is over.
 
         `first`, `last`: the newest hand's records up to now; 0 for `first`: there was no hand.
         """
-        feed = self.feed.revealed()
+        feed = self.feed.revealed(hand_number)
         self._revealed.add(feed)
         try:
             feed.catch_up(await journal.read(table_id, first - 1, last) if first else [])

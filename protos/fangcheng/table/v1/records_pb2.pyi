@@ -150,7 +150,9 @@ class HandRecord(_message.Message):
 
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[_events_pb2.TableEvent]:
-        """The events with everything shown, without prompts, numbered from 1."""
+        """The events with everything shown, without prompts, numbered from 1. First, before HandStarted, what
+        operators have done since the hand before was finished.
+        """
 
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:

@@ -962,7 +962,7 @@ class Reveal(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     CASE_ID_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
-    """Chosen by the caller; a stream that is resumed under the same one is noted once."""
+    """Chosen by the caller, one for each hand; a stream that is resumed under the same one is noted once."""
     reason: _builtins.str
     """In the operator's words."""
     case_id: _builtins.str

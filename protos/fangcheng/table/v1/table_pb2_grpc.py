@@ -196,13 +196,15 @@ class TableServiceServicer(object):
         """Streams the spectators' view of a table: open information only; all hands once the hand has ended.
         As Attend otherwise.
 
-        An operator may have all tiles shown while the hand is played: then the stream begins with a
-        Snapshot in which they are open, as they are in what follows. That is stored among the actions of
-        operators (verb `reveal`), and in the hand's record; the players are not told before.
+        An operator may have all tiles shown while a hand is played, the one in play or else the next: then
+        the stream begins with a Snapshot in which they are open, as they are in what follows. That is
+        stored among the actions of operators (verb `reveal`), and in the hand's record; the players are
+        not told before. Such a stream ends with OK when that hand is over and the next one begins; to see
+        that too takes another request id, so that it is noted too.
 
         NOT_FOUND (UNKNOWN_TABLE), INVALID_ARGUMENT (INVALID_NUMBER), PERMISSION_DENIED (NOT_OPERATOR: only
         operators have tiles shown), and for a reveal FAILED_PRECONDITION (TABLE_CLOSED), ALREADY_EXISTS
-        (REQUEST_ID_REUSED), UNAVAILABLE (JOURNAL_UNAVAILABLE).
+        (REQUEST_ID_REUSED: for another hand, or by another operator), UNAVAILABLE (JOURNAL_UNAVAILABLE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
