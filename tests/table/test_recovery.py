@@ -576,6 +576,9 @@ async def test_holds_are_released_once_the_table_has_closed_whatever_it_takes(se
     assert sorted(hold for party in settled.parties for hold in party.hold_ids) == sorted(
         service.wallet.released
     )
+    # The wallet's answer is stored: then nothing is left to do.
+    kele = {"rule_set": "baishan_kele", "phase": "closed"}
+    await until(lambda: not service.value("fangcheng_tables", **kele))
     released = len(service.wallet.releasing.calls)
     await service.restart()
     await service.stub("operator").GetTable(wire.GetTableRequest(table_id=made.table.table_id))
