@@ -197,14 +197,10 @@ async def test_replays_and_duplicates_of_every_call_change_nothing(service):
 async def test_acts_at_the_real_deadline_are_taken_or_late_and_what_is_told_agrees(service):
     """A time-out's automatic action fired after the player's own."""
     rng = random.Random(4)
-    message = request(hands=1)
-    message.timing.turn_ms = message.timing.claim_ms = message.timing.before_deal_ms = 70
-    made = await service.stub("operator").CreateTable(message)
-    table_id = made.table.table_id
-    outcomes: dict[tuple[str, str], str] = {}
-    closed: dict[tuple[str, str], str] = {}
+    outcomes: dict[tuple[str, str, str], str] = {}
+    closed: dict[tuple[str, str, str], str] = {}
 
-    async def at_the_deadline(name: str) -> None:
+    async def at_the_deadline(table_id: str, name: str) -> None:
         stub = service.player(name)
 
         async def act(decision_id: str, action: state_pb2.Action, wait_ms: int) -> None:
@@ -212,9 +208,9 @@ async def test_acts_at_the_real_deadline_are_taken_or_late_and_what_is_told_agre
             request = wire.ActRequest(table_id=table_id, decision_id=decision_id, action=action)
             try:
                 answer = await stub.Act(request)
-                outcomes[name, decision_id] = "replayed" if answer.replayed else "taken"
+                outcomes[table_id, name, decision_id] = "replayed" if answer.replayed else "taken"
             except grpc.aio.AioRpcError as error:
-                outcomes[name, decision_id] = explain(error).reason
+                outcomes[table_id, name, decision_id] = explain(error).reason
 
         async with asyncio.TaskGroup() as group:
             async for answer in stub.Attend(wire.AttendRequest(table_id=table_id)):
@@ -225,19 +221,23 @@ async def test_acts_at_the_real_deadline_are_taken_or_late_and_what_is_told_agre
                         wait_ms = prompt.ms_left + rng.randrange(-50, 51)
                         group.create_task(act(prompt.decision_id, simple(prompt), wait_ms))
                     case "prompt_closed":
-                        closed[name, event.prompt_closed.decision_id] = event.prompt_closed.why
+                        over = event.prompt_closed
+                        closed[table_id, name, over.decision_id] = over.why
                     case "trustee_changed" if event.trustee_changed.decision_id:
                         back = event.trustee_changed.decision_id
                         group.create_task(act(back, state_pb2.Action(kind="back"), 0))
 
-    async with asyncio.TaskGroup() as group:
-        for name in PLAYERS:
-            group.create_task(at_the_deadline(name))
-    assert len(closed) > 40
+    # On a busy machine the table plays much of a hand by itself.
+    while len(closed) <= 40 or not {"answered", "timed_out"} <= set(closed.values()):
+        message = request(f"r{len(closed)}", hands=1)
+        message.timing.turn_ms = message.timing.claim_ms = message.timing.before_deal_ms = 70
+        made = await service.stub("operator").CreateTable(message)
+        async with asyncio.TaskGroup() as group:
+            for name in PLAYERS:
+                group.create_task(at_the_deadline(made.table.table_id, name))
     for prompt, why in closed.items():
         expected = "taken" if why == "answered" else "STALE_DECISION"
         assert outcomes[prompt] == expected, (prompt, why)
-    assert {"answered", "timed_out"} <= set(closed.values())
 
 
 # LeaveTable.

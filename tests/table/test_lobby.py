@@ -218,16 +218,23 @@ async def test_spectators_are_counted(tmp_path):
         made = await service.stub("operator").CreateTable(request())
         table_id = made.table.table_id
         call = service.stub("operator").WatchTables(wire.WatchTablesRequest())
-        assert (await call.read()).changes.tables[0].spectators == 0
+
+        async def told() -> wire.TableSummary:
+            while not (message := await call.read()).changes.tables:
+                pass  # a heartbeat
+            summary: wire.TableSummary = message.changes.tables[0]
+            return summary
+
+        assert (await told()).spectators == 0
         watching = service.player("eve").Watch(wire.WatchRequest(table_id=table_id))
         await watching.read()
-        while (await call.read()).changes.tables[0].spectators != 1:
+        while (await told()).spectators != 1:
             pass
         await until_attended(service, table_id, "ann")  # no spectator
-        while not (shown := (await call.read()).changes.tables[0]).seats[0].connected:
+        while not (shown := await told()).seats[0].connected:
             pass
         assert shown.spectators == 1
         watching.cancel()
-        while (await call.read()).changes.tables[0].spectators != 0:
+        while (await told()).spectators != 0:
             pass
         call.cancel()

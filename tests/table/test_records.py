@@ -295,7 +295,7 @@ async def test_a_hand_is_told_when_it_is_paid_and_after_a_restart_again(service)
     made = await service.stub("operator").CreateTable(request(stakes=stakes))
     table_id = made.table.table_id
     playing = asyncio.create_task(play_all(service, table_id))
-    await until(lambda: bool(service.wallet.settling.calls), seconds=60)
+    await until(lambda: bool(service.wallet.settling.calls))
     ended = records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=1)
     got = await service.records("operator").GetHandRecord(ended)
     assert got.record.events[-1].HasField("hand_ended")

@@ -110,10 +110,10 @@ async def test_a_replica_that_does_not_read_is_asked_no_more_until_it_does():
         assert relays.drop(PLACE)
         stream.send(taken + 1)
         replica.may_read.set()
-        await until(lambda: len(replica.asked) == taken + 2, 30)
+        await until(lambda: len(replica.asked) == taken + 2)
         assert replica.asked[0].HasField("add")
         assert replica.asked[-1].HasField("remove")
-        await until(lambda: len(stream.said) == taken, 30)
+        await until(lambda: len(stream.said) == taken)
         assert stream.said == [f"1-{number}" for number in range(taken)]
         relays.add(PLACE, address, ADD)
         relays.pass_on(PLACE, act(taken))
@@ -127,7 +127,7 @@ async def test_a_stream_that_says_nothing_reads_no_more_of_what_a_replica_answer
         relays.add(PLACE, address, ADD)
         for number in range(100):
             relays.pass_on(PLACE, act(number))
-        await until(lambda: len(replica.asked) == 101, 30)
+        await until(lambda: len(replica.asked) == 101)
         for most in range(2, 102):
             assert len(stream.said) < most
             stream.send(most)

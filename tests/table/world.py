@@ -171,18 +171,21 @@ class Player:
                 try:
                     await stub.Act(act, wait_for_ready=True, timeout=60)
                 except grpc.aio.AioRpcError as error:
-                    # Another's claim came first, or the answer to the first try was lost.
+                    # The table was quicker, or the answer to the first try was lost.
                     if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
                         raise
                     self.refused.append(str(error.details()))
 
 
 def simple(prompt: events_pb2.Prompt) -> state_pb2.Action:
-    """Wins where it can, claims nothing, discards the first it may."""
-    for action in prompt.actions:
-        if action.kind == "win":
-            return action
-    return prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]
+    """Wins where it draws, claims nothing, discards the first it may.
+
+    Nobody's claim closes the prompt of another, whatever the dice: every prompt is answered once.
+    """
+    if prompt.kind in ("claim", "dealt_out"):
+        return prompt.actions[-1]
+    wins = [action for action in prompt.actions if action.kind == "win"]
+    return wins[0] if wins else prompt.actions[0]
 
 
 def timeless(events: Iterable[events_pb2.TableEvent]) -> list[events_pb2.TableEvent]:

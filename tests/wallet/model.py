@@ -46,6 +46,7 @@ class Model:
     """What everybody has, what is held, and what was asked under which id."""
 
     wallets: set[str] = field(default_factory=set)
+    bots: set[str] = field(default_factory=set)
     available: dict[Money, int] = field(default_factory=lambda: defaultdict(int))
     entries: dict[Money, int] = field(default_factory=lambda: defaultdict(int))
     holds: dict[str, HeldMoney] = field(default_factory=dict)
@@ -84,7 +85,7 @@ class Model:
             return bad
         if money[0] not in self.wallets:
             return "UNKNOWN_WALLET"
-        outside = (OUTSIDE, *money[1:])
+        outside = (HOUSE if money[0] in self.bots else OUTSIDE, *money[1:])
         if verb == "withdraw":
             if money[0] in self.frozen:
                 return "PLAYER_FROZEN"

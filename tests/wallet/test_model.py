@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -34,6 +35,7 @@ from fangcheng_wallet.ledger import (
     Freeze,
     HandOver,
     HoldRequest,
+    Kind,
     LossCap,
     Party,
     PlaceHolds,
@@ -46,7 +48,7 @@ from fangcheng_wallet.ledger import (
 )
 from fangcheng_wallet.store import Store
 from tests.wallet.ledgers import PLAYERS, STORES, OpenStore
-from tests.wallet.model import Model
+from tests.wallet.model import HOUSE, OUTSIDE, Model, Money
 
 T = TypeVar("T")
 
@@ -124,7 +126,7 @@ class Ledger(RuleBasedStateMachine):
     def begin(self, chips: list[int], buy_ins: list[int]) -> Any:
         """Most players have a wallet, some silver and a hold."""
         for player, amount in zip(PLAYERS, chips, strict=False):
-            self.open_wallet(player)
+            self.open_wallet(player, player == "bo")
             if amount:
                 self.move(Deposit, player, SILVER, amount)
         return self.place_holds(
@@ -136,10 +138,17 @@ class Ledger(RuleBasedStateMachine):
             or [HoldRequest("amy", *POINTS, 1)]
         )
 
-    @rule(player=st.sampled_from(PLAYERS))
-    def open_wallet(self, player: str) -> None:
-        assert self.run(self.store.open_wallet(player)) == (player not in self.model.wallets)
+    @rule(player=st.sampled_from(PLAYERS), is_bot=st.booleans())
+    def open_wallet(self, player: str, is_bot: bool) -> None:
+        outcome = self.outcome(self.store.open_wallet(player, is_bot=is_bot))
+        if player in self.model.wallets:
+            same = is_bot == (player in self.model.bots)
+            assert outcome == (False if same else "WALLET_DIFFERS")
+            return
+        assert outcome is True
         self.model.wallets.add(player)
+        if is_bot:
+            self.model.bots.add(player)
 
     @rule(
         target=commands,
@@ -480,6 +489,16 @@ class Ledger(RuleBasedStateMachine):
             audit = self.run(self.store.audit())
             assert audit.findings == ()
             assert set(audit.sums.values()) <= {0}
+            # What bots were given came from the house, and everybody else's from outside.
+            sides: Counter[Money] = Counter()
+            for one in self.run(self.store.stream(0, 1_000_000)):
+                kind, _, *unit = one.account
+                if kind in (Kind.HOUSE, Kind.EXTERNAL):
+                    sides[HOUSE if kind is Kind.HOUSE else OUTSIDE, unit[0], unit[1]] += (
+                        one.entry.amount
+                    )
+            for money in {money for money in self.model.available if money[0] in (HOUSE, OUTSIDE)}:
+                assert sides[money] == self.model.available[money]
         finally:
             self.run(self.stack.aclose())
             self.loop.close()

@@ -183,6 +183,17 @@ async def test_from_the_buy_in_to_the_last_coin(wallet: Served) -> None:
     assert dict(audit.held) == {"silver": 0, "points": 0}
 
 
+async def test_services_see_who_is_a_bot_and_players_do_not(wallet: Served) -> None:
+    opened = wire.OpenWalletRequest(player_id="robo", is_bot=True)
+    assert (await wallet.operator.wallet.OpenWallet(opened)).created
+    for asked in ("robo", "amy"):
+        request = wire.GetBalancesRequest(player_id=asked)
+        for caller in (wallet.operator, wallet.as_("service:table")):
+            assert (await caller.wallet.GetBalances(request)).player.is_bot == (asked == "robo")
+        own = await wallet.as_(f"player:{asked}").wallet.GetBalances(request)
+        assert not own.player.is_bot
+
+
 async def test_opening_and_moving_money(wallet: Served) -> None:
     request = wire.OpenWalletRequest(player_id="eve")
     assert (await wallet.operator.wallet.OpenWallet(request)).created
@@ -464,7 +475,7 @@ async def _answer(call: Any) -> None:
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "it did not come true"
         await asyncio.sleep(0.01)

@@ -212,6 +212,20 @@ async def test_an_audit_finds_what_was_tampered_with(
     assert [text for text in findings if finding in text], findings
 
 
+async def test_an_audit_finds_a_person_whom_the_house_has_funded(path: Path) -> None:
+    # He was a bot when it was paid out.
+    async with open_sqlite(path, CURRENCIES) as store:
+        await store.open_wallet("robo", is_bot=True)
+        await store.deposit(deposit("f", "robo", 5))
+        assert (await store.audit()).findings == ()
+    tampered(path, "UPDATE players SET is_bot = 0 WHERE player_id = 'robo'")
+    async with open_sqlite(path, CURRENCIES) as store:
+        assert (await store.audit()).findings == (
+            "Deposit f of robo does not move money between that account and the one of kind"
+            " external.",
+        )
+
+
 async def test_an_audit_finds_money_that_came_from_nowhere(path: Path) -> None:
     """Every balance is right and still there is more than there should be."""
     last = "(SELECT MAX(id) FROM operations)"

@@ -27,14 +27,17 @@ from fangcheng_wallet.errors import (
     UnknownParty,
     UnknownSettlement,
     UnknownWallet,
+    WalletDiffers,
 )
 from fangcheng_wallet.ledger import (
     LARGEST,
     Balance,
     Deposit,
     Done,
+    Freeze,
     HoldRequest,
     HoldState,
+    Kind,
     Party,
     PlaceHolds,
     ReleaseHolds,
@@ -83,6 +86,43 @@ async def test_a_deposit_comes_from_outside_and_goes_back_there(store: Store) ->
     page = await entries(store, "amy", 10)
     assert page.entries == [second.answer, first.answer]
     assert page.rest is None
+
+
+async def test_a_bot_plays_with_the_money_of_the_house(store: Store) -> None:
+    # In one batch: whose the wallet is, it is told by the very first command.
+    opened, funded, _ = await asyncio.gather(
+        store.open_wallet("robo", is_bot=True),
+        store.deposit(deposit("f1", "robo", 500)),
+        store.deposit(deposit("d1", "amy", 100)),
+    )
+    assert opened
+    assert (funded.answer.reason, funded.answer.balance_after) == ("fund", 500)
+    parties = (Party("robo"), Party("amy"))
+    await store.settle(Settle("t/1", parties, (silver(0, 1, 120), silver(1, 0, 40))))
+    back = await store.withdraw(withdraw("g1", "robo", 420))
+    assert (back.answer.reason, back.answer.balance_after) == ("give_back", 0)
+    told = await store.stream(0, 100)
+    sides = {
+        kind: sum(one.entry.amount for one in told if one.account.kind is kind)
+        for kind in (Kind.HOUSE, Kind.EXTERNAL)
+    }
+    # Amy has won 80 of the house; nothing but her own deposit came from outside.
+    assert sides == {Kind.HOUSE: -80, Kind.EXTERNAL: -100}
+
+
+async def test_a_wallet_is_a_bots_or_a_persons_for_ever(store: Store) -> None:
+    await store.open_wallet("robo", is_bot=True)
+    assert not await store.open_wallet("robo", is_bot=True)
+    for player, is_bot in (("robo", False), ("amy", True)):
+        with pytest.raises(WalletDiffers) as refused:
+            await store.open_wallet(player, is_bot=is_bot)
+        assert refused.value.field == "is_bot"
+    await store.freeze(Freeze("f", "robo", True, "a fault", "case 1"))
+    assert (await store.standing("robo")).player.is_bot
+    assert not (await store.standing("amy")).player.is_bot
+    await store.deposit(deposit("d", "amy", 10))
+    (entry,) = (await entries(store, "amy", 10)).entries
+    assert entry.reason == "deposit"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -11,6 +11,8 @@ from fangcheng_wallet.canonical import loads
 from fangcheng_wallet.ledger import LARGEST, Account, AccountKey, HoldState, Kind, Settle, Settled
 
 MOST_FINDINGS = 100
+
+_FUNDING = frozenset({"deposit", "withdraw"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,9 @@ class Records(Protocol):
     def holds(self) -> Iterable[HoldRow]:
         """In any order."""
 
+    def bots(self) -> Iterable[str]:
+        """The player ids of all bots, in any order."""
+
 
 class Findings:
     """Collects sentences, and counts those that are too many."""
@@ -139,6 +144,7 @@ def examine(records: Records, findings: Findings) -> Audit:
     }
     holds = list(records.holds())
     owners = {hold.account: hold.player_id for hold in holds}
+    bots = frozenset(records.bots())
     sums: Counter[str] = Counter()
     for running in accounts.values():
         sums[running.row.key.currency] += running.balance
@@ -155,6 +161,7 @@ def examine(records: Records, findings: Findings) -> Audit:
             continue
         net: Counter[tuple[str, str]] = Counter()
         by_owner: Counter[tuple[str, str, str]] = Counter()
+        touched: dict[Kind, str] = {}
         while posting is not None and posting.id <= operation.last_posting:
             if posting.operation != operation.id:
                 findings.add(
@@ -167,6 +174,7 @@ def examine(records: Records, findings: Findings) -> Audit:
                 net[key.currency, key.book] += posting.amount
                 owner = owners.get(posting.account, key.owner)
                 by_owner[owner, key.currency, key.book] += posting.amount
+                touched[key.kind] = owner
             entries += 1
             posting = next(postings, None)
         for (currency, book), rest in net.items():
@@ -177,6 +185,8 @@ def examine(records: Records, findings: Findings) -> Audit:
                 )
         if operation.verb == "settle":
             _compare(operation, by_owner, findings)
+        elif operation.verb in _FUNDING:
+            _funded(operation, touched, bots, findings)
     while posting is not None:
         findings.add(f"Entry {posting.id} belongs to no operation.")
         _carry(posting, accounts, findings)
@@ -284,6 +294,19 @@ def _compare(
                 f"{_name(operation)} says {says} {_unit(currency, book)} for "
                 f"{owner or 'the house'}, and {posted} are posted."
             )
+
+
+def _funded(
+    operation: OperationRow, touched: Mapping[Kind, str], bots: Set[str], findings: Findings
+) -> None:
+    """The house funds bots and nobody else, and a bot is funded by nobody else."""
+    player_id = touched.get(Kind.PLAYER, "")
+    source = Kind.HOUSE if player_id in bots else Kind.EXTERNAL
+    if touched.keys() != {Kind.PLAYER, source}:
+        findings.add(
+            f"{_name(operation)} of {player_id or 'nobody'} does not move money between that "
+            f"account and the one of kind {source.value}."
+        )
 
 
 def _held(

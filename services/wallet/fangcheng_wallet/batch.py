@@ -120,7 +120,7 @@ class Step(msgspec.Struct, frozen=True):
     placed: tuple[Hold, ...]
     changed: tuple[Hold, ...]
     """Holds of which more has changed than what remains."""
-    opened: str | None
+    opened: Player | None
     """The player whose wallet it opens."""
     player: Player | None
     """A player who is frozen or not from now on."""
@@ -241,7 +241,7 @@ def _decide(
         if decision.player.player_id in ledger.players:
             player = decision.player
         else:
-            opened = decision.player.player_id
+            opened = decision.player
         ledger.players[decision.player.player_id] = decision.player
     step = Step(operation, decision.postings, tuple(placed), tuple(changed), opened, player)
     return done, step

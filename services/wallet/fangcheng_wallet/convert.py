@@ -175,14 +175,15 @@ def balance_to_wire(balance: Balance) -> wire.Balance:
     )
 
 
-def player_to_wire(player: Player, *, reasons: bool = True) -> wire.PlayerState:
-    """To the wire; ``reasons``: with what is not for the player himself to read."""
+def player_to_wire(player: Player, *, whole: bool = True) -> wire.PlayerState:
+    """To the wire; ``whole``: with what is not for the player himself to read."""
     return wire.PlayerState(
         player_id=player.player_id,
         frozen=player.frozen,
-        reason=player.reason if reasons else "",
-        case_id=player.case_id if reasons else "",
+        reason=player.reason if whole else "",
+        case_id=player.case_id if whole else "",
         time=None if player.time_us is None else time_to_wire(player.time_us),
+        is_bot=player.is_bot and whole,
     )
 
 

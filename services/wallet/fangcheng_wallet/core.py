@@ -11,7 +11,7 @@ reads those, and then asks which ``accounts`` that comes down to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fangcheng_wallet.desk import Desk, View
@@ -20,6 +20,7 @@ from fangcheng_wallet.errors import (
     InsufficientBalance,
     NotOwed,
     PlayerFrozen,
+    WalletDiffers,
 )
 from fangcheng_wallet.holding import (
     expire_hold,
@@ -128,7 +129,9 @@ def accounts(command: Command[Any], view: View) -> Iterator[AccountKey]:
     match command:
         case Deposit() | Withdraw():
             yield AccountKey(Kind.PLAYER, command.player_id, command.currency, command.book)
+            # Which of the two, a wallet that the very same batch opens does not tell yet.
             yield AccountKey(Kind.EXTERNAL, "", command.currency, command.book)
+            yield AccountKey(Kind.HOUSE, "", command.currency, command.book)
         case Collect():
             yield AccountKey(Kind.PLAYER, command.player_id, command.currency, command.book)
             yield AccountKey(Kind.RECEIVABLE, command.player_id, command.currency, command.book)
@@ -178,41 +181,51 @@ def labels(command: Command[Any], view: View) -> dict[str, str]:
 
 
 def open_wallet(desk: Desk, command: OpenWallet) -> Decision[bool]:
-    """Open a wallet; one that is open is left alone."""
-    if desk.view.player(command.player_id) is not None:
-        return Decision((), answer=False)
-    return Decision((), answer=True, player=Player(command.player_id))
+    """Open a wallet; one that is open is left alone, and never changes whose it is."""
+    player = desk.view.player(command.player_id)
+    if player is None:
+        player = Player(command.player_id, is_bot=command.is_bot)
+        return Decision((), answer=True, player=player)
+    if player.is_bot != command.is_bot:
+        raise WalletDiffers(command.player_id, player.is_bot)
+    return Decision((), answer=False)
 
 
 def freeze(desk: Desk, command: Freeze) -> Decision[Player]:
     """Forbid a player to stake and to withdraw, or allow it again."""
-    desk.check_wallet(command.player_id, "player_id")
-    player = Player(
-        command.player_id, command.frozen, command.reason, command.case_id, desk.time_us
+    player = replace(
+        desk.check_wallet(command.player_id, "player_id"),
+        frozen=command.frozen,
+        reason=command.reason,
+        case_id=command.case_id,
+        time_us=desk.time_us,
     )
     return Decision((), player, player=player)
 
 
 def deposit(desk: Desk, command: Deposit) -> Decision[Entry]:
-    """Money from outside into a player's account."""
+    """Money from outside into a player's account, or from the house into a bot's."""
     desk.check_money(command.currency, command.book, command.amount, "")
-    desk.check_wallet(command.player_id, "player_id")
+    player = desk.check_wallet(command.player_id, "player_id")
     account = AccountKey(Kind.PLAYER, command.player_id, command.currency, command.book)
     least, most = desk.bounds(account)[0], desk.currency(command.currency).most
     if desk.account(account).balance + command.amount > most:
         raise BalanceOutOfRange(str(account), least, most, "amount")
-    return _move(desk, command, command.amount, "deposit")
+    return _move(desk, command, player, command.amount)
 
 
 def withdraw(desk: Desk, command: Withdraw) -> Decision[Entry]:
-    """Money from a player's account to the outside; what is held is not there to be taken."""
+    """Money from a player's account to the outside, or from a bot's back to the house; what is
+    held is not there to be taken.
+    """
     desk.check_money(command.currency, command.book, command.amount, "")
-    if desk.check_wallet(command.player_id, "player_id").frozen:
+    player = desk.check_wallet(command.player_id, "player_id")
+    if player.frozen:
         raise PlayerFrozen([command.player_id], "player_id")
     account = AccountKey(Kind.PLAYER, command.player_id, command.currency, command.book)
     if desk.has_floor(command.currency) and desk.spendable(account) < command.amount:
         raise InsufficientBalance([command.player_id], "amount")
-    return _move(desk, command, -command.amount, "withdraw")
+    return _move(desk, command, player, -command.amount)
 
 
 def collect(desk: Desk, command: Collect) -> Decision[Collected]:
@@ -237,12 +250,14 @@ def collect(desk: Desk, command: Collect) -> Decision[Collected]:
     return Decision(tuple(desk.postings), answer)
 
 
-def _move(desk: Desk, command: Deposit | Withdraw, amount: int, reason: str) -> Decision[Entry]:
-    outside = AccountKey(Kind.EXTERNAL, "", command.currency, command.book)
-    player = AccountKey(Kind.PLAYER, command.player_id, command.currency, command.book)
-    caused = (reason, command.request_id, command.memo)
-    posting = desk.post(player, amount, *caused, where="amount")
-    desk.post(outside, -amount, *caused, where="amount")
+def _move(desk: Desk, command: Deposit | Withdraw, player: Player, amount: int) -> Decision[Entry]:
+    unit = (command.currency, command.book)
+    source = AccountKey(Kind.HOUSE if player.is_bot else Kind.EXTERNAL, "", *unit)
+    reasons = ("fund", "give_back") if player.is_bot else ("deposit", "withdraw")
+    caused = (reasons[amount < 0], command.request_id, command.memo)
+    account = AccountKey(Kind.PLAYER, command.player_id, *unit)
+    posting = desk.post(account, amount, *caused, where="amount")
+    desk.post(source, -amount, *caused, where="amount")
     entry = Entry(
         posting.version,
         command.currency,

@@ -8,7 +8,7 @@
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
     FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken, NotOwed
     OutOfRange          BalanceOutOfRange, TimeArchived
-    AlreadyExists       RequestIdReused, SettlementKeyReused, SettlementReversed
+    AlreadyExists       WalletDiffers, RequestIdReused, SettlementKeyReused, SettlementReversed
     PermissionDenied    NotYourWallet
     Aborted             WalletContended
     Unavailable         WalletUnavailable
@@ -246,6 +246,18 @@ class TimeArchived(OutOfRange):
             f"Entries before {first} were archived.",
             field,
             {"first": str(first)},
+        )
+
+
+class WalletDiffers(AlreadyExists):
+    """The wallet is open: a bot's where a person's was to be opened, or the other way round."""
+
+    def __init__(self, player_id: str, is_bot: bool) -> None:
+        whose = "a bot's" if is_bot else "a person's"
+        super().__init__(
+            "WALLET_DIFFERS",
+            f"The wallet of {player_id} is {whose}, and stays so; take another player id.",
+            "is_bot",
         )
 
 

@@ -213,6 +213,8 @@ class Player:
     case_id: str = ""
     time_us: int | None = None
     """When it was changed last; ``None``: never."""
+    is_bot: bool = False
+    """The house funds it, and gets back what it has: from when it was opened, for ever."""
 
 
 # What is asked of it.
@@ -229,6 +231,7 @@ class OpenWallet(Command[bool]):
     """A wallet for a player; whether this call opened it, not an earlier one."""
 
     player_id: str
+    is_bot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +250,7 @@ class Freeze(Command[Player]):
 
 @dataclass(frozen=True, slots=True)
 class Deposit(Command[Entry]):
-    """Money from outside into a player's account."""
+    """Money from outside into a player's account; into a bot's it is the house's."""
 
     request_id: str
     player_id: str
@@ -259,7 +262,7 @@ class Deposit(Command[Entry]):
 
 @dataclass(frozen=True, slots=True)
 class Withdraw(Command[Entry]):
-    """Money from a player's account to the outside."""
+    """Money from a player's account to the outside; from a bot's back to the house."""
 
     request_id: str
     player_id: str

@@ -313,5 +313,9 @@ class _Records:
             self._pull("SELECT hold_id, account, player_id, amount, state FROM holds"),
         )
 
+    def bots(self) -> Iterable[str]:
+        for (player_id,) in self._pull("SELECT player_id FROM players WHERE is_bot"):
+            yield player_id
+
     def _pull(self, sql: str) -> Iterator[asyncpg.Record]:
         return _pull(self._db, self._loop, sql)

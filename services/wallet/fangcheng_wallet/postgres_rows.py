@@ -20,8 +20,8 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 WRITE = """
 WITH
 opened AS (
-    INSERT INTO players (player_id, opened_us) SELECT one, $2 FROM unnest(
-        $1::text::text[]
+    INSERT INTO players (player_id, is_bot, opened_us) SELECT one.*, $2 FROM unnest(
+        $1::text::text[], $50::text::boolean[]
     ) AS one
 ),
 frozen AS (
@@ -84,7 +84,7 @@ class Rows:
         self._numbers = numbers
         self._terms = terms
         self.last_account = last_account
-        self._opened: list[str] = []
+        self._opened: list[tuple[Any, ...]] = []
         self._frozen: list[tuple[Any, ...]] = []
         self._accounts: list[tuple[Any, ...]] = []
         self._operations: list[tuple[Any, ...]] = []
@@ -95,7 +95,7 @@ class Rows:
     def add(self, step: Step) -> None:
         """Add what one command puts on disk."""
         if step.opened is not None:
-            self._opened.append(step.opened)
+            self._opened.append((step.opened.player_id, step.opened.is_bot))
         one = step.operation
         if one is None:
             return
@@ -151,7 +151,8 @@ class Rows:
 
     def columns(self, opened_us: int) -> Iterable[Any]:
         """The parameters."""
-        yield array(self._opened)
+        opened, are_bots = _columns(self._opened, 2)
+        yield opened
         yield opened_us
         # Of a player who is frozen twice the last one counts.
         yield from _columns(list({row[0]: row for row in self._frozen}.values()), 5)
@@ -161,6 +162,7 @@ class Rows:
         yield from _columns(self._placed, 9)
         yield from _columns(list(self._changed.values()), 7)
         yield from _columns(self._postings, 10)
+        yield are_bots
 
 
 def _columns(

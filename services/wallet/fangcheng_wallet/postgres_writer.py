@@ -59,7 +59,7 @@ from fangcheng_wallet.store import Commit, OnCommit
 MOST_TRIES = 6
 """Of one batch. The pauses between them grow to about a second in all."""
 
-PLAYERS = "SELECT player_id, frozen, reason, case_id, changed_us FROM players"
+PLAYERS = "SELECT player_id, frozen, reason, case_id, changed_us, is_bot FROM players"
 
 _MOST_KNOWN = 200_000
 """Players, holds and accounts that are remembered; then it begins anew."""
@@ -402,7 +402,7 @@ def _is_one_statement(steps: Sequence[Step]) -> bool:
     for step in steps:
         made.update(placed.hold_id for placed in step.placed)
         if step.opened is not None:
-            made.add(step.opened)
+            made.add(step.opened.player_id)
         if any(changed.hold_id in made for changed in step.changed):
             return False
         if step.player is not None and step.player.player_id in made:

@@ -62,7 +62,7 @@ class Wallet(wallet_pb2_grpc.WalletServiceServicer):
         self, request: wire.OpenWalletRequest, context: Any
     ) -> wire.OpenWalletResponse:
         """See the proto."""
-        created = await self._store.open_wallet(request.player_id)
+        created = await self._store.open_wallet(request.player_id, is_bot=request.is_bot)
         return wire.OpenWalletResponse(created=created)
 
     async def GetBalances(
@@ -74,7 +74,7 @@ class Wallet(wallet_pb2_grpc.WalletServiceServicer):
         return wire.GetBalancesResponse(
             player_id=player_id,
             balances=map(convert.balance_to_wire, balances),
-            player=convert.player_to_wire(player, reasons=principal.current().kind != "player"),
+            player=convert.player_to_wire(player, whole=principal.current().kind != "player"),
         )
 
     async def Deposit(self, request: wire.DepositRequest, context: Any) -> wire.DepositResponse:

@@ -89,7 +89,8 @@ def due_holds(db: sqlite3.Connection, time_us: int, limit: int) -> Sequence[str]
 def wallet(db: sqlite3.Connection, player_id: str) -> Player:
     """A player; ``UnknownWallet``."""
     row = db.execute(
-        "SELECT player_id, frozen, reason, case_id, changed_us FROM players WHERE player_id = ?",
+        "SELECT player_id, frozen, reason, case_id, changed_us, is_bot FROM players"
+        " WHERE player_id = ?",
         (player_id,),
     ).fetchone()
     if row is None:
@@ -342,3 +343,8 @@ class Records:
             HoldRow._make,
             self._db.execute("SELECT hold_id, account, player_id, amount, state FROM holds"),
         )
+
+    def bots(self) -> Iterable[str]:
+        """See ``audit.Records``."""
+        for (player_id,) in self._db.execute("SELECT player_id FROM players WHERE is_bot"):
+            yield player_id

@@ -154,7 +154,8 @@ class Journal:
         # Whoever has a hold may be asked to put more into it.
         players = names.players | {one.player_id for one in ledger.holds.values()}
         for row in self._db.execute(
-            "SELECT player_id, frozen, reason, case_id, changed_us FROM json_each(?) AS one"
+            "SELECT player_id, frozen, reason, case_id, changed_us, is_bot"
+            " FROM json_each(?) AS one"
             " CROSS JOIN players ON player_id = one.value",
             (_encode(players).decode(),),
         ):
@@ -186,8 +187,8 @@ class Journal:
         for step in steps:
             if step.opened is not None:
                 self._db.execute(
-                    "INSERT INTO players (player_id, opened_us) VALUES (?, ?)",
-                    (step.opened, self._clock()),
+                    "INSERT INTO players (player_id, is_bot, opened_us) VALUES (?, ?, ?)",
+                    (step.opened.player_id, step.opened.is_bot, self._clock()),
                 )
             if step.operation is not None:
                 self._write_operation(step)
@@ -288,8 +289,8 @@ class Journal:
 
 def player(row: Sequence[Any]) -> Player:
     """A player from a row of ``players``."""
-    player_id, frozen, reason, case_id, changed_us = row
-    return Player(player_id, bool(frozen), reason, case_id, changed_us)
+    player_id, frozen, reason, case_id, changed_us, is_bot = row
+    return Player(player_id, bool(frozen), reason, case_id, changed_us, bool(is_bot))
 
 
 def _lock(path: Path) -> int:

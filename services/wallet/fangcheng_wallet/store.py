@@ -117,8 +117,8 @@ class Store(Protocol):
     database would not let it through beside others, however often it was tried; it was not done.
     """
 
-    async def open_wallet(self, player_id: str) -> bool:
-        """Open a wallet; whether this call did, not an earlier one."""
+    async def open_wallet(self, player_id: str, *, is_bot: bool = False) -> bool:
+        """See ``core.open_wallet``; whether this call opened it, not an earlier one."""
 
     async def freeze(self, command: Freeze) -> Done[Player]:
         """See ``core.freeze``."""

@@ -42,9 +42,9 @@ class Verbs(ABC):
     async def do(self, command: Command[Any]) -> Done[Any]:
         """Have a command done; the answer of its decision."""
 
-    async def open_wallet(self, player_id: str) -> bool:
+    async def open_wallet(self, player_id: str, *, is_bot: bool = False) -> bool:
         """See ``store.Store``."""
-        done: Done[bool] = await self.do(OpenWallet(player_id))
+        done: Done[bool] = await self.do(OpenWallet(player_id, is_bot))
         return done.answer
 
     async def freeze(self, command: Freeze) -> Done[Player]:

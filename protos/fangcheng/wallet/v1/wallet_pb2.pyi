@@ -186,16 +186,20 @@ class OpenWalletRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PLAYER_ID_FIELD_NUMBER: _builtins.int
+    IS_BOT_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The studio's id of the player."""
+    is_bot: _builtins.bool
+    """The player is a bot of the studio, which the house funds."""
     def __init__(
         self,
         *,
         player_id: _builtins.str = ...,
+        is_bot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_id", b"player_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_bot", b"is_bot", "player_id", b"player_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -528,7 +532,8 @@ class Entry(_message.Message):
     """The account's balance after the entry, held amounts not counted."""
     reason: _builtins.str
     """`deposit`, `withdraw`, `hold`, `top_up`, `release`, `expire`, `fee`, `reverse`, `collect`,
-    `write_off`, or the reason of a settlement's transfer.
+    `write_off`, `fund` and `give_back` (deposits and withdrawals of bots), or the reason of a
+    settlement's transfer.
     """
     reference: _builtins.str
     """The request id, hold id or settlement key that caused it."""
@@ -1153,6 +1158,7 @@ class PlayerState(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     CASE_ID_FIELD_NUMBER: _builtins.int
     TIME_FIELD_NUMBER: _builtins.int
+    IS_BOT_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The player."""
     frozen: _builtins.bool
@@ -1161,6 +1167,8 @@ class PlayerState(_message.Message):
     """Why this was last changed; empty: it never was, or a player asks."""
     case_id: _builtins.str
     """The studio's id of the case; empty: none, or a player asks."""
+    is_bot: _builtins.bool
+    """It is a bot, which the house funds. False where a player asks."""
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
         """When it was last changed, by the wallet's clock; unset: never."""
@@ -1173,10 +1181,11 @@ class PlayerState(_message.Message):
         reason: _builtins.str = ...,
         case_id: _builtins.str = ...,
         time: _timestamp_pb2.Timestamp | None = ...,
+        is_bot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["time", b"time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["case_id", b"case_id", "frozen", b"frozen", "player_id", b"player_id", "reason", b"reason", "time", b"time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["case_id", b"case_id", "frozen", b"frozen", "is_bot", b"is_bot", "player_id", b"player_id", "reason", b"reason", "time", b"time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

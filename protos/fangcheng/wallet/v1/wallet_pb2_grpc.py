@@ -129,7 +129,13 @@ class WalletServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def OpenWallet(self, request, context):
-        """Opens a player's wallet. Opening one that is open changes nothing and answers the same.
+        """Opens a player's wallet. Opening one that is open changes nothing and answers the same. A wallet is
+        a person's or a bot's, for ever. What a bot stakes is the house's, and what it wins or has left goes
+        back to the house: Deposit and Withdraw move money between a bot's account and the house, and
+        between a person's and the outside, never otherwise.
+
+        ALREADY_EXISTS (WALLET_DIFFERS: it is open, and a person's where this asks for a bot's or the other
+        way round).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -146,7 +152,7 @@ class WalletServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Deposit(self, request, context):
-        """Brings money into a player's account from outside. The same request id with the same body answers
+        """Brings money into a player's account from outside, into a bot's from the house. The same request id with the same body answers
         the first answer with `replayed`; with another body it is refused with ALREADY_EXISTS
         (REQUEST_ID_REUSED), the differing fields in the metadata `differs`.
 
@@ -158,7 +164,7 @@ class WalletServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Withdraw(self, request, context):
-        """Takes money out of a player's account. As Deposit; besides FAILED_PRECONDITION
+        """Takes money out of a player's account; out of a bot's it goes to the house. As Deposit; besides FAILED_PRECONDITION
         (INSUFFICIENT_BALANCE) where less is available, what is held not counted, and (PLAYER_FROZEN).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -50,7 +50,14 @@ class WalletServiceStub:
     ListCurrencies: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.ListCurrenciesRequest, _wallet_pb2.ListCurrenciesResponse]
     """The currencies that the wallet is configured with."""
     OpenWallet: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.OpenWalletRequest, _wallet_pb2.OpenWalletResponse]
-    """Opens a player's wallet. Opening one that is open changes nothing and answers the same."""
+    """Opens a player's wallet. Opening one that is open changes nothing and answers the same. A wallet is
+    a person's or a bot's, for ever. What a bot stakes is the house's, and what it wins or has left goes
+    back to the house: Deposit and Withdraw move money between a bot's account and the house, and
+    between a person's and the outside, never otherwise.
+
+    ALREADY_EXISTS (WALLET_DIFFERS: it is open, and a person's where this asks for a bot's or the other
+    way round).
+    """
     GetBalances: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.GetBalancesRequest, _wallet_pb2.GetBalancesResponse]
     """The balances of a player in every currency and book that has entries, now or as they were.
 
@@ -58,7 +65,7 @@ class WalletServiceStub:
     database).
     """
     Deposit: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.DepositRequest, _wallet_pb2.DepositResponse]
-    """Brings money into a player's account from outside. The same request id with the same body answers
+    """Brings money into a player's account from outside, into a bot's from the house. The same request id with the same body answers
     the first answer with `replayed`; with another body it is refused with ALREADY_EXISTS
     (REQUEST_ID_REUSED), the differing fields in the metadata `differs`.
 
@@ -66,7 +73,7 @@ class WalletServiceStub:
     what the currency is configured for), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
     """
     Withdraw: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.WithdrawRequest, _wallet_pb2.WithdrawResponse]
-    """Takes money out of a player's account. As Deposit; besides FAILED_PRECONDITION
+    """Takes money out of a player's account; out of a bot's it goes to the house. As Deposit; besides FAILED_PRECONDITION
     (INSUFFICIENT_BALANCE) where less is available, what is held not counted, and (PLAYER_FROZEN).
     """
     ListEntries: _grpc.UnaryUnaryMultiCallable[_wallet_pb2.ListEntriesRequest, _wallet_pb2.ListEntriesResponse]
@@ -141,7 +148,14 @@ class WalletServiceAsyncStub(WalletServiceStub):
     ListCurrencies: _aio.UnaryUnaryMultiCallable[_wallet_pb2.ListCurrenciesRequest, _wallet_pb2.ListCurrenciesResponse]  # type: ignore[assignment]
     """The currencies that the wallet is configured with."""
     OpenWallet: _aio.UnaryUnaryMultiCallable[_wallet_pb2.OpenWalletRequest, _wallet_pb2.OpenWalletResponse]  # type: ignore[assignment]
-    """Opens a player's wallet. Opening one that is open changes nothing and answers the same."""
+    """Opens a player's wallet. Opening one that is open changes nothing and answers the same. A wallet is
+    a person's or a bot's, for ever. What a bot stakes is the house's, and what it wins or has left goes
+    back to the house: Deposit and Withdraw move money between a bot's account and the house, and
+    between a person's and the outside, never otherwise.
+
+    ALREADY_EXISTS (WALLET_DIFFERS: it is open, and a person's where this asks for a bot's or the other
+    way round).
+    """
     GetBalances: _aio.UnaryUnaryMultiCallable[_wallet_pb2.GetBalancesRequest, _wallet_pb2.GetBalancesResponse]  # type: ignore[assignment]
     """The balances of a player in every currency and book that has entries, now or as they were.
 
@@ -149,7 +163,7 @@ class WalletServiceAsyncStub(WalletServiceStub):
     database).
     """
     Deposit: _aio.UnaryUnaryMultiCallable[_wallet_pb2.DepositRequest, _wallet_pb2.DepositResponse]  # type: ignore[assignment]
-    """Brings money into a player's account from outside. The same request id with the same body answers
+    """Brings money into a player's account from outside, into a bot's from the house. The same request id with the same body answers
     the first answer with `replayed`; with another body it is refused with ALREADY_EXISTS
     (REQUEST_ID_REUSED), the differing fields in the metadata `differs`.
 
@@ -157,7 +171,7 @@ class WalletServiceAsyncStub(WalletServiceStub):
     what the currency is configured for), OUT_OF_RANGE (BALANCE_OUT_OF_RANGE).
     """
     Withdraw: _aio.UnaryUnaryMultiCallable[_wallet_pb2.WithdrawRequest, _wallet_pb2.WithdrawResponse]  # type: ignore[assignment]
-    """Takes money out of a player's account. As Deposit; besides FAILED_PRECONDITION
+    """Takes money out of a player's account; out of a bot's it goes to the house. As Deposit; besides FAILED_PRECONDITION
     (INSUFFICIENT_BALANCE) where less is available, what is held not counted, and (PLAYER_FROZEN).
     """
     ListEntries: _aio.UnaryUnaryMultiCallable[_wallet_pb2.ListEntriesRequest, _wallet_pb2.ListEntriesResponse]  # type: ignore[assignment]
@@ -241,7 +255,14 @@ class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _wallet_pb2.OpenWalletRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_wallet_pb2.OpenWalletResponse, _abc.Awaitable[_wallet_pb2.OpenWalletResponse]]:
-        """Opens a player's wallet. Opening one that is open changes nothing and answers the same."""
+        """Opens a player's wallet. Opening one that is open changes nothing and answers the same. A wallet is
+        a person's or a bot's, for ever. What a bot stakes is the house's, and what it wins or has left goes
+        back to the house: Deposit and Withdraw move money between a bot's account and the house, and
+        between a person's and the outside, never otherwise.
+
+        ALREADY_EXISTS (WALLET_DIFFERS: it is open, and a person's where this asks for a bot's or the other
+        way round).
+        """
 
     @_abc_1.abstractmethod
     def GetBalances(
@@ -261,7 +282,7 @@ class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _wallet_pb2.DepositRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_wallet_pb2.DepositResponse, _abc.Awaitable[_wallet_pb2.DepositResponse]]:
-        """Brings money into a player's account from outside. The same request id with the same body answers
+        """Brings money into a player's account from outside, into a bot's from the house. The same request id with the same body answers
         the first answer with `replayed`; with another body it is refused with ALREADY_EXISTS
         (REQUEST_ID_REUSED), the differing fields in the metadata `differs`.
 
@@ -275,7 +296,7 @@ class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _wallet_pb2.WithdrawRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_wallet_pb2.WithdrawResponse, _abc.Awaitable[_wallet_pb2.WithdrawResponse]]:
-        """Takes money out of a player's account. As Deposit; besides FAILED_PRECONDITION
+        """Takes money out of a player's account; out of a bot's it goes to the house. As Deposit; besides FAILED_PRECONDITION
         (INSUFFICIENT_BALANCE) where less is available, what is held not counted, and (PLAYER_FROZEN).
         """
 

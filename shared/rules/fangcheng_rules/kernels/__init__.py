@@ -33,9 +33,10 @@ What a rule set gives is a `Hot`:
     Ids of the options that change either, at most four, each from 0 to 255; they find the value
     of option *i* in ``hand.options`` at bit *8i*.
 ``marks(hand: HandBits, reading: ReadingBits) -> int``
-    For fan that goes by more than the reading that is counted: bits below `SINGLE_WAIT` that one
+    For fan that goes by more than the reading that is counted: bits below `OTHER_WAIT` that one
     legal reading gives. ``fan`` finds those of all legal readings together in ``hand.marks``; or,
-    where there are none, `SINGLE_WAIT` if the hand had exactly one legal wait.
+    where there are none, `SINGLE_WAIT` if the hand had exactly one legal wait. A reading that shows
+    that it had another gives `OTHER_WAIT`, which spares the search.
 ``needs``
     What ``allows`` asks beyond the shape, as far as shanten and useful tiles are to know it:
     `NEEDS_TRIPLET`, `NEEDS_TERMINAL`, `NEEDS_SUITS`, `NEEDS_258`, joined by ``|``.

@@ -320,8 +320,13 @@ def _copies(hot: Hot) -> dict[str, Callable[..., Any]]:
     if len(hot.items) > 15:
         raise ValueError(f"{hot.id} has {len(hot.items)} fan items by the hand alone; 15 fit")
     given = {n: getattr(hot, n) or getattr(templates, n) for n in ("allows", "fan", "marks")}
-    name = f"{hot.id}-{hot.shapes}-{digest_of_functions(*given.values())}"
-    space = {**vars(templates), "SHAPES": hot.shapes, "USES_MARKS": hot.marks is not None}
+    name = f"{hot.id}-{hot.shapes}-{hot.needs}-{digest_of_functions(*given.values())}"
+    space = {
+        **vars(templates),
+        "SHAPES": hot.shapes,
+        "USES_MARKS": hot.marks is not None,
+        "NEEDS": hot.needs,
+    }
     space |= {n: speed.inner(_copy(function, hot.id, None)) for n, function in given.items()}
     for how, template in templates.TEMPLATES:
         copy = _copy(template, hot.id, space)

@@ -50,6 +50,9 @@ TREASURE = 32
 SINGLE_WAIT = 1 << 30
 """Mark of a hand that had exactly one legal wait."""
 
+OTHER_WAIT = 1 << 29
+"""Mark by which a legal reading spares the search for another legal wait: there is one for sure."""
+
 
 class HandBits(NamedTuple):
     """A hand. *Held* means in hand and in melds together."""
@@ -91,7 +94,7 @@ class HandBits(NamedTuple):
     """The table's options that matter here, eight bits for each of `Hot.options`; and from bit
     `TREASURE` the kind + 1 of the treasure that was drawn, for which the winning tile stands."""
     marks: int
-    """What `Hot.marks` found in any of its legal readings, and `SINGLE_WAIT`."""
+    """What `Hot.marks` found in any of its legal readings, or if nothing, `SINGLE_WAIT` or not."""
 
 
 class ReadingBits(NamedTuple):

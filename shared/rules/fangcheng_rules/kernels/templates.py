@@ -1,6 +1,6 @@
 """The hot functions of one rule set, with what it adds left open.
 
-These are templates: `allows`, `fan`, `marks`, `SHAPES` and `USES_MARKS` are free names, which
+These are templates: `allows`, `fan`, `marks`, `SHAPES`, `USES_MARKS`, `NEEDS` are free names, which
 `bound` gives to the copies that it makes for each rule set. An *inner* function is built into
 its callers, an *entry* is called from Python. Inner ones stand before those that call them.
 
@@ -17,7 +17,9 @@ from collections.abc import Callable
 from typing import Any, Final, Literal, TypeVar
 
 from .facts import (
+    NEEDS_TERMINAL,
     NO_KIND,
+    ORPHANS_MASK,
     SINGLE_WAIT,
     STANDARD,
     HandBits,
@@ -55,6 +57,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # The free names. What stands here is replaced in every copy.
 SHAPES = STANDARD
 USES_MARKS = False
+NEEDS = 0
 
 
 def allows(hand: HandBits, reading: ReadingBits) -> bool:
@@ -167,6 +170,8 @@ def with_wait(table: Words, hand: HandBits) -> HandBits:
         return hand
     before = moved(table, hand, hand.won, -1, NO_KIND)
     left = shape_waits(table, before, SHAPES) & ~(1 << hand.won)
+    if NEEDS & NEEDS_TERMINAL and held_kinds(before) & ORPHANS_MASK == 0:
+        left &= ORPHANS_MASK  # the others cannot be legal
     while left:
         bit = left & -left
         left ^= bit
@@ -174,6 +179,25 @@ def with_wait(table: Words, hand: HandBits) -> HandBits:
         if wins(table, moved(table, before, kind, 1, kind)):
             return hand
     return marked(hand, SINGLE_WAIT)
+
+
+@inner
+def best_of_marked(table: Words, hand: HandBits, kept: int) -> int:
+    """`best_items` of a hand that is not marked yet.
+
+    The one reading that nearly all hands have is looked at once.
+    """
+    if not USES_MARKS:
+        return best_items(table, hand, kept)
+    if count_readings(table, hand, SHAPES) > 1:
+        hand = with_marks(table, hand)
+        if hand.marks == 0 and wins(table, hand):
+            hand = with_wait(table, hand)
+        return best_items(table, hand, kept)
+    reading = reading_of(table, hand, 0, standard_readings(table, hand), SHAPES)
+    if not allows(hand, reading):
+        return -1
+    return fan(with_wait(table, marked(hand, marks(hand, reading))), reading) & kept
 
 
 # ---- What Python calls for one hand ----
@@ -289,8 +313,7 @@ def score_many(
         if count_readings(table, hand, SHAPES) == 0:
             continue
         row = MOMENT_WORDS * (2 * moment_in(bits) + is_open(hand))
-        hand = with_wait(table, with_marks(table, hand))
-        items = best_items(table, hand, moments[row])
+        items = best_of_marked(table, hand, moments[row])
         if items < 0:
             continue
         at = RESULT_WORDS * i

@@ -40,6 +40,8 @@ from fangcheng_rules.kernels.facts import (
     NEEDS_TERMINAL,
     NEEDS_TRIPLET,
     ORPHANS_MASK,
+    OTHER_WAIT,
+    SINGLE_WAIT,
     STANDARD,
     TREASURE,
     HandBits,
@@ -110,24 +112,39 @@ def allows(hand: HandBits, reading: ReadingBits) -> bool:
 
 
 def marks(hand: HandBits, reading: ReadingBits) -> int:
-    """`JIA`, if the winning tile has such a place in this reading."""
+    """`JIA`, if the winning tile has such a place in this reading; or `OTHER_WAIT`, where this
+    reading shows another legal wait: nearly always, and much sooner than a search for all waits."""
     won = hand.won
     if won < 0:
         return 0
     if won >= 31 and reading.runs > hand.runs:
         return JIA  # the third dragon of a run
-    # The suit's own sequences, three bits each; honours have none. Choices, no branches: how a
-    # tile was awaited, nobody can foresee.
+    # The suit's own sequences around the winning tile: of three bits each, those that begin three
+    # ranks below it to one above. Honours have none. Choices, no branches: how a tile was awaited,
+    # nobody can foresee.
     suit, rank = won // 9, won % 9
     own = ((reading.sequences - hand.sequences) >> (21 * suit)) & 0o7777777 if suit < 3 else 0
-    awaited = 7 << (3 * (rank - 1)) if 1 <= rank <= 7 else 0  # the middle of a sequence
-    awaited |= 7 if rank == 2 else 0  # the 3 of 1-2-3
-    awaited |= 7 << 18 if rank == 6 else 0  # the 7 of 7-8-9
+    near = (own << 9) >> (3 * rank)
+    awaited = near & 0o00700  # the middle of a sequence
+    awaited |= near & 0o00070 if rank == 2 else 0  # the 3 of 1-2-3
+    awaited |= near & 0o07000 if rank == 6 else 0  # the 7 of 7-8-9
     # 两头吊: a sequence right above the pair or right below it makes it no 夹胡.
-    beside = 7 << (3 * (rank + 1)) if rank <= 5 else 0
-    beside |= 7 << (3 * (rank - 3)) if rank >= 3 else 0
-    is_pair = (reading.pair == won) & (own & beside == 0)
-    return JIA if (own & awaited != 0) | is_pair else 0
+    is_pair = reading.pair == won
+    beside = near & 0o70007 if is_pair else 0
+    if (awaited != 0) | (is_pair & (beside == 0)):
+        return JIA
+    # The other end of a sequence, or of one with the pair beside it; or the pair, where a triplet
+    # was completed. What makes this reading legal makes that one so too, but for the terminal or
+    # dragon, which may be the winning tile itself.
+    ends = near & 0o07070 | beside
+    others = 1 << (won + 3) if ends & 0o77000 else 0
+    others |= 1 << (won - 3) if ends & 0o00077 else 0
+    if (reading.triplets & ~hand.triplets) >> won & 1:
+        others |= 1 << reading.pair
+    others &= ~hand.fours
+    if held_kinds(hand) & ~(1 << won) & ORPHANS_MASK == 0:
+        others &= ORPHANS_MASK
+    return OTHER_WAIT if others else 0
 
 
 def fan(hand: HandBits, reading: ReadingBits) -> int:
@@ -143,7 +160,7 @@ def fan(hand: HandBits, reading: ReadingBits) -> int:
             items |= 3 << _SINGLE_PIAO
         else:
             items |= 2 << _DOUBLE_PIAO
-    elif hand.marks != 0:
+    elif hand.marks & (JIA | SINGLE_WAIT):
         items |= 1 << _JIA  # as awaited in some legal reading, or the only legal wait
     treasure = hand.options >> TREASURE
     if treasure != 0:
