@@ -62,7 +62,8 @@ class World:
                 "wallet": self._partners,
                 "drain_seconds": 0.0,
                 "grace_seconds": 1.0,
-                "start_grace_seconds": 0.2,
+                # A hand begins when all are there, however slow the machine is.
+                "start_grace_seconds": 600,
                 "linger_seconds": 0.2,
                 "resume_grace_seconds": 5.0,
                 "park_seconds": 0.2,
