@@ -21,7 +21,7 @@ from fangcheng_table.events import ConnectionChanged
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_table.migrations import JOURNAL
 from fangcheng_table.ownership import Ownership
-from fangcheng_table.postgres import open_postgres
+from fangcheng_table.postgres import PostgresJournal, open_postgres
 from fangcheng_table.store import Claim, JournalError, NewTable, Owner, Record
 from tests.postgres import database_of
 
@@ -190,6 +190,35 @@ async def test_a_drained_replica_leaves_its_tables_and_players_see_a_resumed_str
                 e.HasField("connection_changed") and not e.connection_changed.connected
                 for e in player.events
             )
+
+
+async def test_a_table_on_its_way_to_a_replica_that_is_drained_goes_to_another(
+    tmp_path, monkeypatch
+):
+    claiming: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    answered = asyncio.Event()
+    claim = PostgresJournal.claim
+
+    async def late(journal: PostgresJournal, owner_id: str, *more: Any) -> list[Claim]:
+        claims = await claim(journal, owner_id, *more)
+        if claims and not claiming.done():
+            (address,) = [o.endpoint for o in await journal.owners() if o.owner_id == owner_id]
+            claiming.set_result(address)
+            await answered.wait()
+        return claims
+
+    async with replicas(tmp_path, 3, lease_seconds=3, drain_seconds=0.4) as (gone, *others):
+        table_id = await make(gone)
+        monkeypatch.setattr(PostgresJournal, "claim", late)
+        await gone.stop()
+        address = await claiming
+        (drained,) = [one for one in others if one.address == address]
+        (other,) = [one for one in others if one.address != address]
+        assert drained._running is not None
+        await drained._running.drain()
+        answered.set()
+        while await owners_of(other, [table_id]) != {other.address}:
+            pass
 
 
 async def test_a_client_that_knew_the_owner_alone_finds_the_next_one_elsewhere(tmp_path):

@@ -6,7 +6,8 @@ import asyncio
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Coroutine, Mapping
+from typing import Any
 
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
@@ -87,11 +88,13 @@ class Tables:
         if not await self.others():
             return
         self._ownership.retire()
-        for table in list(self._live.values()):
-            task = self._tasks.get(table.table_id)
-            table.let_go()
-            if task is not None:
-                await asyncio.wait([task])
+        # Those that are being loaded were claimed just before.
+        while self._loading or self._tasks:
+            await asyncio.gather(*self._loading.values())
+            for table_id, task in list(self._tasks.items()):
+                if not task.done():
+                    self._live[table_id].let_go()
+                    await asyncio.wait([task])
         await asyncio.gather(*self._releasing)
 
     async def stop(self) -> None:
@@ -107,6 +110,9 @@ class Tables:
     def _take(self, claim: Claim) -> None:
         """Play a table that is this process's from now on."""
         if claim.table_id in self._loading or claim.table_id in self._live:
+            return
+        if self._ownership.retiring:  # it was on its way here when that began
+            self._release_later(self._give_up(claim.table_id, claim.epoch))
             return
         task = asyncio.get_running_loop().create_task(self._load(claim))
         self._loading[claim.table_id] = task
@@ -306,24 +312,30 @@ class Tables:
             self._around.log.error("a table failed", table_id=table.table_id, exc_info=error)
             return
         if table.moved and not table.done:
-            task = asyncio.get_running_loop().create_task(self._release(table))
-            self._releasing.add(task)
-            task.add_done_callback(self._releasing.discard)
+            self._release_later(self._release(table))
             return
         del self._live[table.table_id]
         self._put_away(table)
 
     async def _release(self, table: LiveTable) -> None:
         """Leave a table to whoever claims it; only then its readers look for it elsewhere."""
-        try:
-            await self._around.journal.give_up(table.table_id, table.epoch)
-        except JournalError as error:  # then it is free when the lease has run out
-            self._around.log.warning(
-                "a table is not given up", table_id=table.table_id, problem=str(error)
-            )
+        await self._give_up(table.table_id, table.epoch)
         if self._live.get(table.table_id) is table:
             del self._live[table.table_id]
         table.end_readers()
+
+    async def _give_up(self, table_id: str, epoch: int) -> None:
+        try:
+            await self._around.journal.give_up(table_id, epoch)
+        except JournalError as error:  # then it is free when the lease has run out
+            self._around.log.warning(
+                "a table is not given up", table_id=table_id, problem=str(error)
+            )
+
+    def _release_later(self, release: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(release)
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
 
     def _put_away(self, table: LiveTable) -> None:
         self._archive[table.table_id] = table
