@@ -34,10 +34,10 @@ Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
 
 @pytest.fixture
 def eventually() -> Eventually:
-    """Wait until a condition holds; fail after ten seconds."""
+    """Wait until a condition holds; fail after a minute."""
 
     async def wait(condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < deadline, "it did not come true"
             await asyncio.sleep(0.01)

@@ -39,7 +39,7 @@ class Player:
         return [answer.ticket async for answer in self.stub.WatchTicket(request)]
 
     async def outcome(self) -> pb.Ticket:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return (await self.watch())[-1]
 
     async def now(self) -> pb.Ticket:
@@ -99,7 +99,7 @@ class Guest:
     async def watch_until(self, condition: Callable[[rooms_pb2.Room], bool]) -> rooms_pb2.Room:
         """The first state of the room, from now on, of which something is true."""
         request = rooms_pb2.WatchRoomRequest(room_id=self.room.room_id)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             call = self.stub.WatchRoom(request)
             async for answer in call:
                 if condition(answer.room):

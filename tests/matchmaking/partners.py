@@ -148,10 +148,14 @@ class FakeTables(
         """Of each table with a seat that waits when it has changed, and when none does any more."""
         assert request.vacant
         self.calls["WatchTables"] += 1
-        told: dict[str, list[str]] = {}
+        told: dict[str, tuple[int, list[str]]] = {}
         while not self.cuts:
             now = {
-                table.table_id: [seat.player_id for seat in table.seats]
+                # One that was filled and left again between two looks has changed.
+                table.table_id: (
+                    len(self.sat[table.table_id]),
+                    [seat.player_id for seat in table.seats],
+                )
                 for table in self.open_tables
                 if not all(seat.player_id for seat in table.seats)
             }
@@ -161,8 +165,8 @@ class FakeTables(
                         table_id=table_id,
                         seats=[table_pb2.SeatSummary(player_id=one) for one in players],
                     )
-                    for table_id, players in now.items()
-                    if told.get(table_id) != players
+                    for table_id, (sat, players) in now.items()
+                    if told.get(table_id) != (sat, players)
                 ],
                 gone=told.keys() - now.keys(),
             )

@@ -19,6 +19,7 @@ from fangcheng_matchmaking.service import open_service
 from fangcheng_matchmaking.sqlite import open_sqlite
 from tests.matchmaking.clients import Player
 from tests.matchmaking.faults import Fault, Halt, dropped, lost
+from tests.matchmaking.test_fencing import given_up
 from tests.matchmaking.world import World, eventually
 from tests.postgres import database_of
 
@@ -287,6 +288,22 @@ async def test_a_replica_goes_on_with_the_offers_of_one_that_is_gone(
             world.tables.vacate(table_id, "p2")
             assert (await client.outcome()).table_id == table_id
     world.check()
+
+
+async def test_a_seat_of_an_offer_that_was_given_up_meanwhile_is_left_again(world: World) -> None:
+    table_id = await seated(world)
+    newcomer = await waiting(world, "newcomer")
+    halt = Halt(done=False)
+    world.tables.faults["SeatPlayer"].append(halt)
+    world.tables.vacate(table_id, "p1")
+    await halt.reached.wait()
+    await given_up(world)
+    second = await waiting(world, "second")
+    halt.go_on.set()
+    await eventually(lambda: world.tables.left == [(table_id, "newcomer")])
+    world.tables.vacate(table_id, "newcomer")
+    assert (await second.outcome()).table_id == table_id
+    assert await state(newcomer) == WAITING
 
 
 async def test_a_seat_that_was_left_while_nobody_looked_is_not_lost(world: World) -> None:

@@ -230,7 +230,7 @@ def _opens(servicers: Sequence[Servicer]) -> Any:
     return opened
 
 
-async def eventually(condition: Callable[[], bool | Awaitable[bool]], seconds: float = 15) -> None:
+async def eventually(condition: Callable[[], bool | Awaitable[bool]], seconds: float = 60) -> None:
     """Waits until something is so; fails when it takes longer than it may."""
     deadline = time.monotonic() + seconds
     while True:

@@ -41,7 +41,7 @@ TABLES = 40
 """At a time."""
 HANDS = int(os.environ.get("FANGCHENG_CHAOS_HANDS", "8"))
 """For each of them; 8 are 320 in all."""
-HANDS_AT_A_TABLE = 2
+HANDS_AT_A_TABLE = 4
 SEED = int(os.environ.get("FANGCHENG_CHAOS_SEED", "1"))
 BETWEEN_FAULTS_SECONDS = 2.0
 PAUSE_SECONDS = 3.0
@@ -162,9 +162,10 @@ async def nothing_is_left(cluster: Cluster, store: Store) -> None:
 async def check_tickets(store: Store, bots: Sequence[Bot]) -> set[str]:
     """Every ticket had the outcome that its player was told; the matches that had a table."""
     match_ids: dict[str, str] = {}
-    for bot, visit in visits_of(bots):
-        told = visit.outcome
-        assert await bot.told_again(told.ticket_id) == told
+    visits = [(bot, visit.outcome) for bot, visit in visits_of(bots)]
+    again = await asyncio.gather(*(bot.told_again(told.ticket_id) for bot, told in visits))
+    assert again == [told for _, told in visits]
+    for bot, told in visits:
         ticket = await store.ticket(told.ticket_id)
         assert ticket.player_ids == (bot.player_id,)
         assert (ticket.state == "ended") == (told.state == queues.TICKET_STATE_ASSIGNED)

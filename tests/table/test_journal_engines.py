@@ -113,6 +113,12 @@ async def test_a_lost_connection_is_made_anew(tmp_path):
                 await asyncio.sleep(0)
             else:
                 stored = True
+        # A reader's connection as well; ended for certain, so that nothing is asked while it ends.
+        await execute(
+            "postgres",
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+            " WHERE application_name = 'fangcheng-table'",
+        )
         assert len(await journal.read("t1")) == 3
     finally:
         await journal.close()

@@ -22,6 +22,7 @@ from fangcheng.table.v1 import operators_pb2 as operators_wire
 from fangcheng.table.v1 import records_pb2 as records_wire
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.operators_pb2_grpc import TableOperationsServiceStub
+from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng_client import explain
 from fangcheng_kit import StartFailed
@@ -49,6 +50,7 @@ from .world import (
     PLAYERS,
     World,
     play_all,
+    refused,
     request,
     simple,
     timeless,
@@ -311,6 +313,33 @@ async def test_a_table_that_fails_by_a_fault_of_ours_is_rebuilt(tmp_path):
         assert TableState.replay(record.event for record in records) == table.state
 
 
+class ForgetfulJournal(SqliteJournal):
+    """Makes a table, and its answer is lost."""
+
+    async def create(self, table: NewTable, records: Sequence[Record], owner_id: str) -> NewTable:
+        await super().create(table, records, owner_id)
+        raise JournalError("stored, but the answer was lost")
+
+
+async def test_a_table_whose_maker_never_heard_of_it_is_played_to_its_end(tmp_path, monkeypatch):
+    """Else it would have an owner for ever who does not know of it, and its holds stay."""
+
+    async def opened(path: str, on_commit: Any) -> ForgetfulJournal:
+        return ForgetfulJournal(Path(path), on_commit)
+
+    monkeypatch.setattr("fangcheng_table.service.open_journal", opened)
+    async with world(tmp_path, lease_seconds=0.5) as service:
+        message = request(stakes=SILVER)
+        message.seats[2].hold_ids.append("h-cat")
+        message.timing.away_grace_ms = 1_000
+        # Nor does it ask again.
+        once = service.channel("operator", options=[("grpc.enable_retries", 0)])
+        asked: Any = TableServiceStub(once)
+        made = asked.CreateTable(message, wait_for_ready=True)
+        assert (await refused(made))[1] == "JOURNAL_UNAVAILABLE"
+        await until(lambda: service.wallet.released == ["h-cat"])
+
+
 async def test_a_table_that_cannot_be_read_does_not_keep_the_others_from_going_on(tmp_path):
     async with world(tmp_path) as service:
         operator = service.stub("operator")
@@ -547,6 +576,9 @@ async def test_holds_are_released_once_the_table_has_closed_whatever_it_takes(se
     assert sorted(hold for party in settled.parties for hold in party.hold_ids) == sorted(
         service.wallet.released
     )
+    # The wallet's answer is stored: then nothing is left to do.
+    kele = {"rule_set": "baishan_kele", "phase": "closed"}
+    await until(lambda: not service.value("fangcheng_tables", **kele))
     released = len(service.wallet.releasing.calls)
     await service.restart()
     await service.stub("operator").GetTable(wire.GetTableRequest(table_id=made.table.table_id))

@@ -22,7 +22,7 @@ from fangcheng_table.metrics import TableMetrics
 from fangcheng_table.migrations import JOURNAL
 from fangcheng_table.ownership import Ownership
 from fangcheng_table.postgres import open_postgres
-from fangcheng_table.store import Claim, NewTable, Owner, Record
+from fangcheng_table.store import Claim, JournalError, NewTable, Owner, Record
 from tests.postgres import database_of
 
 from . import partners
@@ -303,6 +303,7 @@ class Part:
             600_000,
             self.taken.append,
             lambda claims: setattr(self, "kept", list(claims)),
+            lambda: len(self.taken),
             TableMetrics(CollectorRegistry()),
             get_logger(),
         )
@@ -338,6 +339,27 @@ async def test_tables_without_an_owner_are_spread_evenly(journal):
     await asyncio.gather(*(part.ownership._claim_share() for part in parts))
     assert sorted(len(part.taken) for part in parts) == [2, 4, 4]
     assert len({claim.table_id for part in parts for claim in part.taken}) == 10
+
+
+async def test_what_was_claimed_is_played_though_the_answer_was_lost(journal, monkeypatch):
+    await abandoned(journal, 3)
+    part = Part(journal, "one")
+    claim = journal.claim
+
+    async def lost(*asked: Any) -> Any:
+        await claim(*asked)
+        raise JournalError("claimed, but the answer was lost")
+
+    monkeypatch.setattr(journal, "claim", lost)
+    with pytest.raises(JournalError):
+        await part.ownership.begin()
+    assert not part.taken
+    assert (await journal.census()).unowned == 0
+    await part.ownership.begin()
+    assert part.taken == await journal.held("one")
+    assert len(part.taken) == 3
+    await part.ownership.begin()
+    assert len(part.taken) == 3
 
 
 async def test_what_others_leave_over_is_taken_whatever_the_share(journal):

@@ -62,7 +62,8 @@ class World:
                 "wallet": self._partners,
                 "drain_seconds": 0.0,
                 "grace_seconds": 1.0,
-                "start_grace_seconds": 0.2,
+                # A hand begins when all are there, however slow the machine is.
+                "start_grace_seconds": 600,
                 "linger_seconds": 0.2,
                 "resume_grace_seconds": 5.0,
                 "park_seconds": 0.2,
@@ -171,18 +172,21 @@ class Player:
                 try:
                     await stub.Act(act, wait_for_ready=True, timeout=60)
                 except grpc.aio.AioRpcError as error:
-                    # Another's claim came first, or the answer to the first try was lost.
+                    # The table was quicker, or the answer to the first try was lost.
                     if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
                         raise
                     self.refused.append(str(error.details()))
 
 
 def simple(prompt: events_pb2.Prompt) -> state_pb2.Action:
-    """Wins where it can, claims nothing, discards the first it may."""
-    for action in prompt.actions:
-        if action.kind == "win":
-            return action
-    return prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]
+    """Wins where it draws, claims nothing, discards the first it may.
+
+    Nobody's claim closes the prompt of another, whatever the dice: every prompt is answered once.
+    """
+    if prompt.kind in ("claim", "dealt_out"):
+        return prompt.actions[-1]
+    wins = [action for action in prompt.actions if action.kind == "win"]
+    return wins[0] if wins else prompt.actions[0]
 
 
 def timeless(events: Iterable[events_pb2.TableEvent]) -> list[events_pb2.TableEvent]:

@@ -20,7 +20,7 @@ Nothing here knows a clock, chance, a database or the wire. The driving loop::
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import merge
 from math import inf
 
@@ -314,22 +314,26 @@ class Queue:
             return False
         if not ticket.apart.isdisjoint(vacancy.player_ids):
             return False
-        turn = self._turn(ticket, now_ms)
-        for seated in vacancy.tickets:
-            if seated.standby:  # whom nobody minds
-                continue
-            if abs(seated.rating - ticket.rating) > turn.width:
-                return False
-            if not self._may_meet(turn, ticket, replace(seated, queued_ms=ticket.queued_ms)):
-                return False
-        return True
+        width = self._turn(ticket, now_ms).width
+        may_meet_again = now_ms - ticket.queued_ms >= self.pool.rematch_after_ms
+        return all(
+            abs(seated.rating - ticket.rating) <= width
+            and self._may_sit(ticket, seated)
+            and (may_meet_again or not _have_met(ticket, seated))
+            for seated in vacancy.tickets
+            if not seated.standby  # whom nobody minds
+        )
 
-    def _may_meet(self, turn: _Turn, one: Ticket, other: Ticket) -> bool:
+    def _may_sit(self, one: Ticket, other: Ticket) -> bool:
+        """Whether nothing keeps the two apart for good."""
         if _name(one.apart, other) or _name(other.apart, one):
             return False
-        if self.pool.mode is Mode.ANTI_CHEAT and not one.traits.isdisjoint(other.traits):
+        return self.pool.mode is not Mode.ANTI_CHEAT or one.traits.isdisjoint(other.traits)
+
+    def _may_meet(self, turn: _Turn, one: Ticket, other: Ticket) -> bool:
+        if not self._may_sit(one, other):
             return False
-        if not (_name(one.met, other) or _name(other.met, one)):
+        if not _have_met(one, other):
             return True
         from_ms = min(one.queued_ms, other.queued_ms) + self.pool.rematch_after_ms
         if turn.now_ms < from_ms:
@@ -344,6 +348,10 @@ class Queue:
 def _name(player_ids: frozenset[str], ticket: Ticket) -> bool:
     """Whether one of these players is of a ticket."""
     return bool(player_ids) and not player_ids.isdisjoint(ticket.player_ids)
+
+
+def _have_met(one: Ticket, other: Ticket) -> bool:
+    return _name(one.met, other) or _name(other.met, one)
 
 
 def _by_age() -> SortedKeyList[Ticket, tuple[int, int]]:

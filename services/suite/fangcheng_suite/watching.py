@@ -320,7 +320,7 @@ def _seat(view: TableView, number: int, ink: Ink) -> list[Text]:
         head.append(f"  {ink.both('飘', 'piao')} {seat.piao}")
     if seat.trustee:
         head.append(f"  {ink.both('托管', 'played by the table')}", "dim")
-    elif not seat.connected:
+    elif seat.player_id and not seat.connected:
         head.append("  away", "dim")
     if seat.ready and view.ready_check:
         head.append("  ready", "green")

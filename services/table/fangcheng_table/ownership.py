@@ -2,7 +2,8 @@
 
 Every half second or so it looks how the tables are spread. What nobody owns it claims up to its
 fair share; what is still there the next time it claims whatever its share, since those who should
-have may lack the tables' rule set.
+have may lack the tables' rule set. What it owns and does not play, since the answer was lost when
+it made or claimed the table, it plays from then on.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ class Ownership:
         lease_ms: int,
         take: Callable[[Claim], object],
         keep_only: Callable[[Collection[Claim]], None],
+        playing: Callable[[], int],
         metrics: TableMetrics,
         log: Any,
     ) -> None:
-        """`take`: play this table from now on. `keep_only`: these are ours; let go of all others.
+        """`take`: play this table from now on; nothing, where it is played already. `keep_only`:
+        these are ours; let go of all others. `playing`: how many are played.
 
         `lease_ms`: how long others wait for a process that says nothing.
         """
@@ -43,6 +46,7 @@ class Ownership:
         self._plays = [(rules.id, rules.revision) for rules in known()]
         self._take = take
         self._keep_only = keep_only
+        self._playing = playing
         self._metrics = metrics
         self._log = log
         self._left_over = False
@@ -108,10 +112,13 @@ class Ownership:
     async def _claim_share(self) -> None:
         census = await self._journal.census()
         self._metrics.unowned.set(census.unowned)
+        mine = census.owners.get(self.owner.owner_id, 0)
+        if mine > self._playing():
+            for claim in await self._journal.held(self.owner.owner_id):
+                self._take(claim)
         if not census.unowned or not census.owners:
             self._left_over = False
             return
-        mine = census.owners.get(self.owner.owner_id, 0)
         all_tables = sum(census.owners.values()) + census.unowned
         share = -(-all_tables // len(census.owners))
         limit = census.unowned if self._left_over else min(census.unowned, share - mine)

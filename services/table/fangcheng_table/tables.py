@@ -55,12 +55,15 @@ class Tables:
             lease_ms,
             self._take,
             self._keep_only,
+            lambda: len(self._live) + len(self._loading) + len(self._unreadable),
             around.metrics,
             around.log,
         )
         self._most_archived = most_archived
         self._live: dict[str, LiveTable] = {}
         self._loading: dict[str, asyncio.Task[None]] = {}
+        self._unreadable: set[str] = set()
+        """Tables of this process that it cannot play."""
         self._archive: OrderedDict[str, LiveTable] = OrderedDict()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._releasing: set[asyncio.Task[None]] = set()
@@ -116,6 +119,7 @@ class Tables:
                 async with self._may_load:
                     table = await LiveTable.load(claim.table_id, self._around, claim.epoch)
             except (UnknownEvent, RulesError, UnknownTable) as error:
+                self._unreadable.add(claim.table_id)
                 self._around.metrics.failures.inc()
                 self._around.log.error(
                     "a table cannot be resumed", table_id=claim.table_id, problem=str(error)
@@ -128,6 +132,7 @@ class Tables:
                 await asyncio.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
             else:
+                self._unreadable.discard(claim.table_id)
                 if claim.table_id not in self._live:
                     self._play(table)
                 return
@@ -135,6 +140,7 @@ class Tables:
     def _keep_only(self, claims: Collection[Claim]) -> None:
         """Let go of the tables that are not among these."""
         ours = {claim.table_id: claim.epoch for claim in claims}
+        self._unreadable.intersection_update(ours)
         for table in self._live.values():
             if ours.get(table.table_id) != table.epoch and not table.done:
                 table.let_go()
