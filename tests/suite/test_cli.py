@@ -66,6 +66,7 @@ def suite(tmp_path: Path) -> SuiteFile:
 def test_the_promised_commands_are_there() -> None:
     assert {
         "up",
+        "bots",
         "demo",
         "token",
         "evaluate",

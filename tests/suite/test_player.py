@@ -135,6 +135,7 @@ class FakeMatchmaker(matchmaking_pb2_grpc.MatchmakingServiceServicer):
     states: list[matchmaking_pb2.Ticket] = field(default_factory=list)
     breaks: int = 0
     joined: list[matchmaking_pb2.JoinQueueRequest] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
     async def GetPlayerStatus(
         self, request: Any, context: Any
@@ -147,6 +148,12 @@ class FakeMatchmaker(matchmaking_pb2_grpc.MatchmakingServiceServicer):
         self.joined.append(request)
         waiting = matchmaking_pb2.Ticket(ticket_id="k1", state=matchmaking_pb2.TICKET_STATE_WAITING)
         return matchmaking_pb2.JoinQueueResponse(ticket=waiting)
+
+    async def LeaveQueue(
+        self, request: matchmaking_pb2.LeaveQueueRequest, context: Any
+    ) -> matchmaking_pb2.LeaveQueueResponse:
+        self.left.append(request.ticket_id)
+        return matchmaking_pb2.LeaveQueueResponse()
 
     async def WatchTicket(
         self, request: Any, context: Any
@@ -166,7 +173,7 @@ async def playing(
     table: FakeTable,
     evaluator: FakeEvaluator | None = None,
     matchmaker: FakeMatchmaker | None = None,
-    pace_seconds: float = 0.0,
+    turn_seconds: float = 0.0,
 ) -> AsyncIterator[Bot]:
     """A bot whose services are these fakes."""
     server = grpc.aio.server()
@@ -181,7 +188,7 @@ async def playing(
     await server.start()
     access = Access(lambda service: f"127.0.0.1:{port}", KEY)
     try:
-        yield Bot("bot-mei", access, "Mei", pace_seconds, random.Random(1))
+        yield Bot("bot-mei", access, "Mei", turn_seconds, random.Random(1))
     finally:
         await server.stop(None)
 
@@ -294,11 +301,21 @@ async def test_a_refused_act_ends_the_game_with_its_reason() -> None:
     assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
 
 
+async def test_a_bot_that_is_told_to_leave_leaves_the_queue_that_it_is_in() -> None:
+    waiting = matchmaking_pb2.Ticket(ticket_id="k1")
+    matchmaker = FakeMatchmaker(matchmaking_pb2.GetPlayerStatusResponse(ticket=waiting))
+    async with playing(FakeTable(), matchmaker=matchmaker) as bot:
+        await bot.leave()
+        matchmaker.status = matchmaking_pb2.GetPlayerStatusResponse()
+        await bot.leave()
+    assert matchmaker.left == ["k1"]
+
+
 async def test_a_withdrawn_prompt_is_not_answered_any_more() -> None:
     withdrawn = asyncio.Event()
     withdrawn.set()
     table = asked(FakeTable(), "withdrawn", withdrawn)
-    async with playing(table, pace_seconds=60.0) as bot:
+    async with playing(table, turn_seconds=60.0) as bot:
         view = await bot.attend(PLACE)
     assert view.closed is not None
     assert table.acts == []

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 
 def test_a_report_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
-    with running(tmp_path, "--tables", "1", "--pace", "0") as suite:
+    with running(tmp_path, "--tables", "1", "--think", "0") as suite:
 
         def report() -> Any:
             ended = suite.fangcheng("integrity", "report", "--json", "--all", "--min-hands", "1")

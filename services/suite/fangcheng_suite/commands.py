@@ -17,6 +17,16 @@ from .errors import SuiteError
 from .state import StateFolder, default_folder
 from .terminal import State, access_of, make_console, make_ink, run, told
 
+Think = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=60,
+        help="Seconds that a bot seems to think about a usual turn, now more and now less; claims "
+        "take it less. 0: it answers at once.",
+    ),
+]
+
 app = typer.Typer(
     name="fangcheng",
     no_args_is_help=True,
@@ -57,9 +67,7 @@ def up(
     tables: Annotated[
         int, typer.Option(min=0, max=100, help="Practice tables that bots keep alive.")
     ] = 1,
-    pace: Annotated[
-        float, typer.Option(min=0, max=60, help="Seconds that a bot thinks about a turn.")
-    ] = 1.0,
+    think: Think = 1.0,
     port: Annotated[
         int,
         typer.Option(
@@ -88,9 +96,41 @@ def up(
             evaluators=evaluators,
             port=port,
             tables=tables,
-            pace_seconds=pace,
+            turn_seconds=think,
         )
     )
+
+
+@app.command()
+@told
+def bots(
+    pool: Annotated[list[str], typer.Option(help="A pool that bots may fill up; repeatable.")],
+    count: Annotated[int, typer.Option(min=1, max=1_000, help="Bots in each pool.")] = 3,
+    think: Think = 3.0,
+    prefix: Annotated[
+        str, typer.Option(help="What their player ids begin with; players see it.")
+    ] = "guest",
+    state: State = None,
+) -> None:
+    """Keep bots on standby in pools of the suite that runs here, until Ctrl-C.
+
+    They fill up tables with the house's money: it lends each what the pool asks for, and gets back
+    what the bot has when its table is over. On Ctrl-C they leave the queue, or their table when the
+    hand in play has ended.
+
+    Example: `fangcheng bots --pool baishan_kele-practice --count 3`
+    """
+    import time
+
+    from .bots.keeping import keep_bots
+
+    access = access_of(state)
+    console = make_console()
+
+    def say(text: str) -> None:
+        console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim]  {text}")
+
+    run(lambda: keep_bots(access, pool, count, prefix=prefix, turn_seconds=think, report=say))
 
 
 @app.command()

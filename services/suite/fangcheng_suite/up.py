@@ -33,7 +33,7 @@ async def up(
     evaluators: int,
     port: int,
     tables: int,
-    pace_seconds: float,
+    turn_seconds: float,
 ) -> None:
     """Run the suite until cancelled. Raises SuiteError where it cannot start."""
     folder = StateFolder(state)
@@ -67,7 +67,7 @@ async def up(
                 # Each practice table plays the next rule set; others wait in every practice pool.
                 playing = [RULE_SETS[i // SEATS % len(RULE_SETS)] for i in range(SEATS * tables)]
                 waiting = [rules for rules in RULE_SETS for _ in range(STANDBY)]
-                bots = make_bots(range(len(playing) + len(waiting)), access, pace_seconds)
+                bots = make_bots(range(len(playing) + len(waiting)), access, turn_seconds)
                 _say_bots(console, tables)
                 try:
                     async with asyncio.TaskGroup() as group:

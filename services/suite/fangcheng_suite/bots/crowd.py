@@ -43,7 +43,7 @@ def bot_name(number: int) -> str:
 
 
 def make_bots(
-    numbers: Sequence[int], access: Access, pace_seconds: float = 0.0, seed: int | None = None
+    numbers: Sequence[int], access: Access, turn_seconds: float = 0.0, seed: int | None = None
 ) -> list[Bot]:
     """Bots by their numbers; the seed makes their choices by chance repeatable."""
     chance = random.Random(seed)  # noqa: S311 (no secret)
@@ -52,7 +52,7 @@ def make_bots(
             player_id=bot_id(number),
             name=bot_name(number),
             access=access,
-            pace_seconds=pace_seconds,
+            turn_seconds=turn_seconds,
             chance=random.Random(chance.random()),  # noqa: S311 (no secret)
         )
         for number in numbers
@@ -61,7 +61,7 @@ def make_bots(
 
 @dataclass(slots=True)
 class Bank:
-    """Opens the bots' wallets and fills them, as the operator's back office would."""
+    """Opens the bots' wallets and fills them with the house's money."""
 
     access: Access
 
@@ -73,7 +73,9 @@ class Bank:
         try:
             async with self.access.channel("wallet") as channel:
                 stub = wallet_pb2_grpc.WalletServiceStub(channel)
-                await stub.OpenWallet(wallet_pb2.OpenWalletRequest(player_id=player_id))
+                await stub.OpenWallet(
+                    wallet_pb2.OpenWalletRequest(player_id=player_id, is_bot=True)
+                )
                 available = await self._available(stub, player_id)
                 if available * 10 >= amount:
                     return 0

@@ -26,6 +26,7 @@ from fangcheng_suite.access import BOT_SCOPE, Access
 from fangcheng_suite.errors import SuiteError
 
 from .brain import Analyst, Brain
+from .thinking import thinking_seconds
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 2.0
@@ -40,7 +41,22 @@ _LOST = frozenset(
 )
 """The call may or may not have arrived; it can be repeated."""
 
+
+def is_lost(error: grpc.aio.AioRpcError) -> bool:
+    """Whether the call may or may not have arrived; it can be repeated."""
+    return error.code() in _LOST
+
+
 _TOO_LATE = frozenset({"STALE_DECISION"})
+
+_OVER = frozenset(
+    {
+        grpc.StatusCode.NOT_FOUND,
+        grpc.StatusCode.FAILED_PRECONDITION,
+        grpc.StatusCode.PERMISSION_DENIED,
+    }
+)
+"""The ticket or the seat is there no more."""
 
 _GONE = frozenset({"LEFT_TABLE", "REMOVED"})
 """Why the stream of one who is no longer at the table ends."""
@@ -66,8 +82,8 @@ class Bot:
     player_id: str
     access: Access
     name: str = ""
-    pace_seconds: float = 0.0
-    """How long it seems to think about a turn, on average; 0: it answers at once."""
+    turn_seconds: float = 0.0
+    """How long it seems to think about a turn: see `thinking`; 0: it answers at once."""
     chance: random.Random = field(default_factory=random.Random)
     on_seated: Callable[[Place], None] = lambda place: None
     entropy: bool = True
@@ -129,6 +145,27 @@ class Bot:
                 )
         return view
 
+    async def leave(self) -> None:
+        """Leave the queue, or the table after the hand in play; nothing where it is in neither."""
+        async with self._channel("matchmaking") as channel, self._channel("table") as tables:
+            stub = matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
+            try:
+                status = await stub.GetPlayerStatus(matchmaking_pb2.GetPlayerStatusRequest())
+                if status.table_id:
+                    await table_pb2_grpc.TableServiceStub(tables).LeaveTable(
+                        table_pb2.LeaveTableRequest(
+                            table_id=status.table_id, mode=table_pb2.LEAVE_MODE_AFTER_HAND
+                        )
+                    )
+                elif status.HasField("ticket"):
+                    await stub.LeaveQueue(
+                        matchmaking_pb2.LeaveQueueRequest(ticket_id=status.ticket.ticket_id)
+                    )
+            except grpc.aio.AioRpcError as error:
+                # It was seated, or its table closed, meanwhile; or who asks asks again.
+                if not is_lost(error) and error.code() not in _OVER:
+                    raise
+
     async def _seat(
         self, stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub, pool_id: str, standby: bool
     ) -> Place | None:
@@ -170,12 +207,12 @@ class Bot:
         """The states of a ticket until its outcome, over broken streams."""
         yield ticket
         request = matchmaking_pb2.WatchTicketRequest(ticket_id=ticket.ticket_id)
-        async for _ in _attempts():
+        async for _ in attempts():
             try:
                 async for message in stub.WatchTicket(request):
                     yield message.ticket
             except grpc.aio.AioRpcError as error:
-                if error.code() in _LOST:
+                if is_lost(error):
                     continue
                 raise
             return
@@ -234,20 +271,18 @@ class _Answer:
         if prompt.ms_left == prompt.reserve_ms_left == 0:
             # History that is being replayed; if it is not, nothing else will come for a while.
             await asyncio.sleep(REPLAY_PAUSE_SECONDS)
-        if bot.pace_seconds:
-            share = 1.0 if prompt.kind == "turn" else 0.4
-            await asyncio.sleep(bot.pace_seconds * share * bot.chance.uniform(0.5, 1.5))
+        await asyncio.sleep(thinking_seconds(prompt, bot.turn_seconds, bot.chance))
         brain = Brain(_analyst(self._evaluation, view.rules), bot.chance)
         action = await brain.choose(view, prompt)
         request = table_pb2.ActRequest(
             table_id=view.table_id, decision_id=prompt.decision_id, action=action
         )
         self.acting = True
-        async for attempt in _attempts():
+        async for attempt in attempts():
             try:
                 await self._tables[attempt > 0].Act(request)
             except grpc.aio.AioRpcError as error:
-                if error.code() in _LOST:
+                if is_lost(error):
                     continue
                 if explain(error).reason not in _TOO_LATE:
                     raise
@@ -260,11 +295,11 @@ def _analyst(channel: grpc.aio.Channel, rules: rules_pb2.RuleSetChoice) -> Analy
 
     async def analyse(hand: evaluation_pb2.Hand) -> evaluation_pb2.Analysis:
         request = evaluation_pb2.AnalyzeRequest(rules=rules, hand=hand, progress=True)
-        async for _ in _attempts():
+        async for _ in attempts():
             try:
                 answer = await stub.Analyze(request)
             except grpc.aio.AioRpcError as error:
-                if error.code() not in _LOST:
+                if not is_lost(error):
                     raise
             else:
                 return answer.analysis
@@ -273,7 +308,7 @@ def _analyst(channel: grpc.aio.Channel, rules: rules_pb2.RuleSetChoice) -> Analy
     return analyse
 
 
-async def _attempts() -> AsyncIterator[int]:
+async def attempts() -> AsyncIterator[int]:
     """Counts attempts for ever, each later than the one before."""
     attempt = 0
     pause_seconds = FIRST_PAUSE_SECONDS

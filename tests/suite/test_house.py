@@ -1,0 +1,64 @@
+"""What bots are lent by the house, at a wallet that serves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grpc.aio
+import pytest
+
+from fangcheng.matchmaking.v1 import matchmaking_pb2
+from fangcheng.wallet.v1 import wallet_pb2
+from fangcheng_client import explain
+from fangcheng_suite.access import Access
+from fangcheng_suite.bots.house import House
+from tests.wallet.wire import KEY, Served, served
+
+POOL = matchmaking_pb2.Pool(
+    pool_id="silver",
+    stakes=[
+        matchmaking_pb2.PoolStake(currency="silver", buy_in=500, entry_minimum=800),
+        matchmaking_pb2.PoolStake(currency="points", book="baishan_kele", per_unit=1),
+    ],
+)
+
+
+async def available(wallet: Served, player_id: str) -> list[tuple[str, int]]:
+    request = wallet_pb2.GetBalancesRequest(player_id=player_id)
+    answer = await wallet.operator.wallet.GetBalances(request)
+    return [(one.currency, one.available) for one in answer.balances]
+
+
+async def test_a_bot_is_lent_what_a_pool_asks_for_and_gives_everything_back(tmp_path: Path) -> None:
+    async with served(tmp_path) as wallet:
+        house = House(Access(lambda service: wallet.running.address, KEY))
+        for _ in range(2):  # what it has is enough the second time
+            await house.fund("robo", POOL)
+            assert await available(wallet, "robo") == [("silver", 800)]
+        assert await house.give_back("robo") == 0
+        assert await available(wallet, "robo") == [("silver", 0)]
+        entries = [
+            entry
+            async for message in wallet.operator.wallet.StreamEntries(
+                wallet_pb2.StreamEntriesRequest()
+            )
+            for entry in message.entries
+        ]
+        assert [(entry.owner, entry.entry.reason) for entry in entries] == [
+            ("robo", "fund"),
+            ("", "fund"),
+            ("robo", "give_back"),
+            ("", "give_back"),
+        ]
+        assert {entry.kind for entry in entries if not entry.owner} == {
+            wallet_pb2.ACCOUNT_KIND_HOUSE
+        }
+
+
+async def test_no_person_is_lent_anything(tmp_path: Path) -> None:
+    async with served(tmp_path) as wallet:
+        await wallet.operator.wallet.OpenWallet(wallet_pb2.OpenWalletRequest(player_id="amy"))
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await House(Access(lambda service: wallet.running.address, KEY)).fund("amy", POOL)
+        assert explain(refused.value).reason == "WALLET_DIFFERS"
+        assert await available(wallet, "amy") == []
