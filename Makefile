@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos check protos docs format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos check protos released docs format bench locks dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -44,6 +44,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/mypy tools/*.py benchmarks/*.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint
+	$(BIN)/python tools/released.py
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
@@ -53,6 +54,9 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
 	.venv-protos/bin/python tools/stubs.py
 	$(BIN)/python tools/protodoc.py
+
+released: setup ## Release the contracts as they are: what was added must not change any more
+	$(BIN)/python tools/released.py --write
 
 docs: protos ## Generate docs/settings.md and docs/rules/ besides
 	$(BIN)/python tools/settingsdoc.py
