@@ -29,6 +29,7 @@ POOL = {
     "rules": {"id": "baishan_kele"},
     "stakes": [{"currency": "silver", "per_unit": 10, "buy_in": 5000}],
     "hands": 64,
+    "timing": {"claim_window_ms": 0, "between_hands_ms": 0},
     "fill_with_bots_after_ms": 100,
     "bots_where_silver_is_staked": True,
 }
