@@ -187,6 +187,7 @@ async def test_a_call_that_does_not_exist_is_unimplemented_and_counted_under_one
     async with connected(running) as channel:
         for name in ("One", "Two"):
             problem = await refused(channel.unary_unary(f"/{SERVICE}/{name}")(b""))
+            # What gRPC itself answers for a call that there is not: no gap, and to stay so.
             assert problem.code is grpc.StatusCode.UNIMPLEMENTED
     await eventually(
         lambda: (

@@ -154,16 +154,22 @@ async def test_a_call_without_an_answer_is_repeated_with_its_key(
     world.check()
 
 
+async def asked_for_the_seat(world: World, table_id: str) -> tuple[Halt, int]:
+    """The seat of p1 is left and offered: SeatPlayer is on its way, and held up; the seat."""
+    halt = Halt(done=False)
+    world.tables.faults["SeatPlayer"].append(halt)
+    seat = world.tables.vacate(table_id, "p1")
+    await halt.reached.wait()
+    return halt, seat
+
+
 @pytest.mark.parametrize("what", ["filled", "closed", "forgotten"])
 async def test_who_was_offered_a_seat_that_is_gone_waits_on_with_his_age(
     world: World, what: str
 ) -> None:
     table_id = await seated(world)
     newcomer = await waiting(world, "newcomer")
-    halt = Halt(done=False)
-    world.tables.faults["SeatPlayer"].append(halt)
-    seat = world.tables.vacate(table_id, "p1")
-    await halt.reached.wait()
+    halt, seat = await asked_for_the_seat(world, table_id)
     queued = newcomer.ticket.queued
     if what == "filled":
         world.tables.fill(table_id, seat, "another")
@@ -216,10 +222,7 @@ async def test_leaving_while_the_seat_is_asked_for_has_one_outcome(
 ) -> None:
     table_id = await seated(world)
     newcomer = await waiting(world, "newcomer")
-    halt = Halt(done=False)
-    world.tables.faults["SeatPlayer"].append(halt)
-    seat = world.tables.vacate(table_id, "p1")
-    await halt.reached.wait()
+    halt, seat = await asked_for_the_seat(world, table_id)
     leaving = asyncio.create_task(newcomer.leave())
     await eventually(lambda: is_leaving(world, newcomer))
     if is_gone:

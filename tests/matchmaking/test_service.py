@@ -279,6 +279,8 @@ async def test_a_database_that_fails_is_told_and_overcome(world: World) -> None:
 
 async def test_a_wallet_that_shows_no_balances_is_asked_for_holds_alone(world: World) -> None:
     class Unimplemented(Unavailable):
+        """What a studio's wallet answers that serves SettlementService and nothing else."""
+
         code = grpc.StatusCode.UNIMPLEMENTED
 
     world.wallet.faults["GetBalances"].extend([refused(Unimplemented("NO", "no"))] * 4)
