@@ -14,8 +14,9 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from fangcheng_rules.actions import Action, Prompt
 from fangcheng_rules.events import Called, Discarded, Event
@@ -214,6 +215,17 @@ def total(found: Sequence[Rates]) -> str:
     return f"{planted} | {share} | {alarms} of {honest:,} | {reports} of {len(found)} |"
 
 
+def over(
+    seasons: int, drawn: Callable[[random.Random], tuple[list[HandFacts], list[Collusion]]]
+) -> str:
+    """What the reports on so many seasons found, as `total` tells it."""
+    found = []
+    for number in range(seasons):
+        hands, planted = drawn(random.Random(SEED + number))
+        found.append(rates(report(hands), planted))
+    return total(found)
+
+
 def main() -> None:
     """Measure, and print what docs/integrity.md tells."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -230,48 +242,23 @@ def main() -> None:
             (1, 20, TABLES),
             (1, 40, 4_000),
         ):
-            found = []
-            for number in range(chosen.seasons):
-                facts_, planted = stock.season(random.Random(SEED + number), pairs, each, count)
-                found.append(rates(report(facts_), planted))
-            print(f"| {rules_id} | {each} | {total(found)}", flush=True)
+            told = over(
+                chosen.seasons, partial(stock.season, pairs=pairs, tables_each=each, tables=count)
+            )
+            print(f"| {rules_id} | {each} | {told}", flush=True)
+    drawn = partial(season, tables=TABLES, hands=TABLE_HANDS, players=PLAYERS, groups=CLUBS)
     print(f"| times | tables each | {head}")
     for times, pairs, each in (
         *((1.0, 0, 0),),
         *((times, 20 // each, each) for times in (3.0, 5.0, 10.0) for each in (10, 20)),
         (0.05, 1, 20),
     ):
-        found = []
-        for number in range(chosen.seasons):
-            facts_, planted = season(
-                random.Random(SEED + number),
-                tables=TABLES,
-                hands=TABLE_HANDS,
-                players=PLAYERS,
-                pairs=pairs,
-                tables_each=each,
-                times=times,
-                groups=CLUBS,
-            )
-            found.append(rates(report(facts_), planted))
-        print(f"| {times:g} | {each} | {total(found)}", flush=True)
+        told = over(chosen.seasons, partial(drawn, pairs=pairs, tables_each=each, times=times))
+        print(f"| {times:g} | {each} | {told}", flush=True)
     for unlike, pairs_unlike in ((0.6, 0.1), (0.3, 0.3), (0.3, 0.5)):
-        found = []
-        for number in range(chosen.seasons):
-            facts_, planted = season(
-                random.Random(SEED + number),
-                tables=TABLES,
-                hands=TABLE_HANDS,
-                players=PLAYERS,
-                pairs=0,
-                tables_each=0,
-                times=1.0,
-                groups=CLUBS,
-                unlike=unlike,
-                pairs_unlike=pairs_unlike,
-            )
-            found.append(rates(report(facts_), planted))
-        print(f"| honest, unlike {unlike:g}, pairs {pairs_unlike:g} | | {total(found)}", flush=True)
+        honest = partial(drawn, pairs=0, tables_each=0, times=1.0)
+        told = over(chosen.seasons, partial(honest, unlike=unlike, pairs_unlike=pairs_unlike))
+        print(f"| honest, unlike {unlike:g}, pairs {pairs_unlike:g} | | {told}", flush=True)
 
 
 if __name__ == "__main__":
