@@ -12,6 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,9 +95,10 @@ def prometheus(folder: Path, config: dict[str, Any]) -> Iterator[Ask]:
         try:
             with urllib.request.urlopen(url, timeout=10) as answer:
                 rows = json.load(answer)["data"]["result"]
-        except urllib.error.HTTPError as error:  # also while it starts, but then it says 503
-            assert error.code == 503, f"{query}: {error.read().decode()}"
-            return []
+        except urllib.error.HTTPError as error:
+            if error.code == HTTPStatus.SERVICE_UNAVAILABLE:  # it is still starting
+                return []
+            raise AssertionError(f"{query}: {error.read().decode()}") from error
         except (urllib.error.URLError, ConnectionError):
             return []
         return [Row(row["metric"], float(row["value"][1])) for row in rows]
