@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,16 @@ def service_of(command: Sequence[str]) -> str | None:
         found, words = found.commands[words[0]], words[1:]
     found.make_context("fangcheng", list(words))
     return None
+
+
+def make_env(folder: Path) -> dict[str, str]:
+    """What make-env.sh makes in a folder that holds copies of its files."""
+    for name in ("make-env.sh", ".env.example"):
+        shutil.copy(DEPLOY / "compose" / name, folder)
+    subprocess.run(["sh", str(folder / "make-env.sh")], check=True, capture_output=True)
+    lines = (folder / ".env").read_text("utf-8").splitlines()
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {name: text for name, _, text in pairs}
 
 
 def edge_targets() -> dict[str, tuple[str, int]]:

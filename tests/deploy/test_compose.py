@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from .suite import (
     SETTINGS,
     edge_ports,
     edge_targets,
+    make_env,
     port_of,
     service_of,
     settings_of,
@@ -33,16 +33,6 @@ TEXT = (COMPOSE / "compose.yaml").read_text("utf-8")
 VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 OURS_ALONE = ("edge", "grafana")
 """The only two that anybody outside of the host's containers reaches."""
-
-
-def make_env(folder: Path) -> dict[str, str]:
-    """What make-env.sh makes in a folder that holds copies of its files."""
-    for name in ("make-env.sh", ".env.example"):
-        shutil.copy(COMPOSE / name, folder)
-    subprocess.run(["sh", str(folder / "make-env.sh")], check=True, capture_output=True)
-    lines = (folder / ".env").read_text("utf-8").splitlines()
-    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
-    return {name: text for name, _, text in pairs}
 
 
 @pytest.fixture(scope="module")
