@@ -6,12 +6,13 @@ All series are there from the start, at 0, so that an alert can tell nothing fro
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from .core import Offer
 from .matching import Queue
 
 _REASONS = (
@@ -22,7 +23,7 @@ _REASONS = (
 _WAIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600)
 
 MOST_POOLS = 32
-"""Pools that have series of their own, the first of the file; a pool has 32 series."""
+"""Pools that have series of their own, the first of the file; a pool has 34 series."""
 REST = "other"
 """All other pools, private rooms, and pools that are gone, under one label."""
 
@@ -56,6 +57,18 @@ class Metrics:
         self._oldest_seconds = Gauge(
             "fangcheng_matchmaking_oldest_ticket_age_seconds",
             "Age of the oldest waiting player's ticket; 0 where nobody waits.",
+            ("pool",),
+            registry=registry,
+        )
+        self._fill_after_seconds = Gauge(
+            "fangcheng_matchmaking_fill_after_seconds",
+            "After which wait bots fill a table up, as the pool is configured; 0: never.",
+            ("pool",),
+            registry=registry,
+        )
+        self._paused = Gauge(
+            "fangcheng_matchmaking_paused",
+            "1 where an operator has paused the pool: nobody is matched.",
             ("pool",),
             registry=registry,
         )
@@ -107,22 +120,26 @@ class Metrics:
             "Matches that are neither seated nor returned.",
             registry=registry,
         )
-        self._pools[REST] = self._counted(REST)
-        self.measure((), lambda pool: ())
+        self.measure({}, lambda pool: (), tuple)
 
-    def measure(self, pools: Iterable[str], queues: Queues) -> None:
-        """Measures these pools from now on."""
-        pools = list(pools)
-        named = [pool for pool in pools if pool != REST][:MOST_POOLS]
-        rest = [pool for pool in pools if pool not in named]
+    def measure(
+        self, offers: Mapping[str, Offer], queues: Queues, pauses: Callable[[], Container[str]]
+    ) -> None:
+        """Measures these pools from now on.
+
+        `queues` are those of a pool, and `pauses` the pools that are paused, as they are then.
+        """
+        named = [pool for pool in offers if pool != REST][:MOST_POOLS]
         for pool in self._pools.keys() - {*named, REST}:
             del self._pools[pool]
             self._forget(pool)
-        for pool in named:
-            if pool not in self._pools:
-                self._pools[pool] = self._counted(pool)
-                self._look_at(pool, queues, (pool,))
-        self._look_at(REST, queues, rest)
+        rest = [pool for pool in offers if pool not in named]
+        for label, pools in {**{pool: [pool] for pool in named}, REST: rest}.items():
+            if label not in self._pools:
+                self._pools[label] = self._counted(label)
+            fill_ms = [offers[pool].pool.fill_with_bots_after_ms for pool in pools]
+            self._fill_after_seconds.labels(label).set(max(fill_ms, default=0) / 1_000)
+            self._look_at(label, pools, queues, pauses)
 
     def seated(self, pool: str, waits_seconds: Iterable[float], *, filled: bool) -> None:
         """A match has its table."""
@@ -168,13 +185,22 @@ class Metrics:
             {reason: self._failed.labels(pool, reason) for reason in _REASONS},
         )
 
-    def _look_at(self, label: str, queues: Queues, pools: Sequence[str]) -> None:
+    def _look_at(
+        self,
+        label: str,
+        pools: Sequence[str],
+        queues: Queues,
+        pauses: Callable[[], Container[str]],
+    ) -> None:
         def count(of: Callable[[Queue], int]) -> float:
             return sum(of(queue) for pool in pools for queue in queues(pool))
 
         self._waiting.labels(label, "player").set_function(partial(count, len))
         self._waiting.labels(label, "standby").set_function(partial(count, _standby))
         self._oldest_seconds.labels(label).set_function(partial(_age_seconds, queues, pools))
+        self._paused.labels(label).set_function(
+            lambda: float(sum(pool in pauses() for pool in pools))
+        )
 
     def _forget(self, pool: str) -> None:
         for kind in ("player", "standby"):
@@ -183,7 +209,10 @@ class Metrics:
             self._matches.remove(pool, outcome)
         for reason in _REASONS:
             self._failed.remove(pool, reason)
-        for metric in (self._oldest_seconds, self._wait_seconds, self._filled, self._backfilled):
+        for metric in (
+            *(self._oldest_seconds, self._fill_after_seconds, self._paused),
+            *(self._wait_seconds, self._filled, self._backfilled),
+        ):
             metric.remove(pool)
 
 
