@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.parse
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from .running import running, until
+from .running import PORTS_OF_A_SUITE, free_port, running, until
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
@@ -44,19 +43,6 @@ def installed_prometheus() -> str:
     return found
 
 
-def free_base() -> int:
-    """A base whose ports are free, so far as one can know."""
-    for base in range(21_000, 30_000, 250):
-        with contextlib.ExitStack() as held:
-            try:
-                for port in (base, base + 1, base + 2, base + 10, *range(base + 100, base + 111)):
-                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        return base
-    raise AssertionError("no ports are free")
-
-
 def config_for(base: int) -> dict[str, Any]:
     """What we ship, with the ports of a suite that has another base and a test's patience."""
     config: dict[str, Any] = yaml.safe_load(CONFIG.read_text("utf-8"))
@@ -74,9 +60,7 @@ def prometheus(folder: Path, config: dict[str, Any]) -> Iterator[Ask]:
     program = installed_prometheus()
     file = folder / "prometheus.yml"
     file.write_text(yaml.safe_dump(config), "utf-8")
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{held.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     words = [
         program,
         f"--config.file={file}",
@@ -103,7 +87,7 @@ def prometheus(folder: Path, config: dict[str, Any]) -> Iterator[Ask]:
 
 
 def test_every_process_of_a_playing_suite_is_scraped(tmp_path: Path) -> None:
-    base = free_base()
+    base = free_port(PORTS_OF_A_SUITE)
     (tmp_path / "suite").mkdir()
     with (
         running(tmp_path / "suite", "--tables", "1", port=base),
