@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from .core import Offer
 from .matching import Queue
 
 _REASONS = frozenset(
@@ -37,6 +38,18 @@ class Metrics:
         self.oldest_seconds = Gauge(
             "fangcheng_matchmaking_oldest_ticket_age_seconds",
             "Age of the oldest waiting player's ticket; 0 where nobody waits.",
+            ("pool",),
+            registry=registry,
+        )
+        self.fill_after_seconds = Gauge(
+            "fangcheng_matchmaking_fill_after_seconds",
+            "After which wait bots fill a table up, as the pool is configured; 0: never.",
+            ("pool",),
+            registry=registry,
+        )
+        self.paused = Gauge(
+            "fangcheng_matchmaking_paused",
+            "1 where an operator has paused the pool: nobody is matched.",
             ("pool",),
             registry=registry,
         )
@@ -88,14 +101,30 @@ class Metrics:
             registry=registry,
         )
 
-    def measure(self, pools: Iterable[str], queues: Callable[[str], Sequence[Queue]]) -> None:
-        """Measures these pools from now on; `queues` are those of a pool, as they are then."""
-        before, self._pools = self._pools, frozenset(pools)
+    def measure(
+        self,
+        offers: Mapping[str, Offer],
+        queues: Callable[[str], Sequence[Queue]],
+        pauses: Callable[[], Container[str]],
+    ) -> None:
+        """Measures these pools from now on.
+
+        `queues` are those of a pool, and `pauses` the pools that are paused, as they are then.
+        """
+        before, self._pools = self._pools, frozenset(offers)
         for pool in before - self._pools:
             for kind in ("player", "standby"):
                 self.waiting.remove(pool, kind)
-            self.oldest_seconds.remove(pool)
+            for gauge in (self.oldest_seconds, self.fill_after_seconds, self.paused):
+                gauge.remove(pool)
+        for pool, offer in offers.items():
+            self.fill_after_seconds.labels(pool).set(offer.pool.fill_with_bots_after_ms / 1_000)
         for pool in self._pools - before:
+            # From 0 on: what begins with its first count hides that one from rate().
+            self._wait_seconds.labels(pool)
+            for outcome in ("seated", "returned"):
+                self._matches.labels(pool, outcome)
+            self.paused.labels(pool).set_function(partial(_paused, pauses, pool))
             self.waiting.labels(pool, "player").set_function(partial(_players, queues, pool))
             self.waiting.labels(pool, "standby").set_function(partial(_standby, queues, pool))
             self.oldest_seconds.labels(pool).set_function(partial(_age_seconds, queues, pool))
@@ -140,6 +169,10 @@ def _players(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
 
 def _standby(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
     return sum(queue.standby for queue in queues(pool))
+
+
+def _paused(pauses: Callable[[], Container[str]], pool: str) -> float:
+    return float(pool in pauses())
 
 
 def _age_seconds(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
