@@ -147,4 +147,6 @@ async def test_of_a_stream_that_its_replica_has_ended_nothing_is_left():
         relays.add(PLACE, address, ADD)
         await until(lambda: stream.lost == [PLACE])
         # gRPC's own task, in the words of its name.
-        await until(lambda: not any("request_iterator" in str(task) for task in asyncio.all_tasks()))
+        await until(
+            lambda: not any("request_iterator" in str(task) for task in asyncio.all_tasks())
+        )
