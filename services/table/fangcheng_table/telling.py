@@ -28,7 +28,7 @@ from .events import (
     TableDeserted,
     VoteClosed,
 )
-from .finished import ending_of
+from .finished import word_of
 from .surroundings import Surroundings
 
 
@@ -96,7 +96,7 @@ def _line(event: Event) -> tuple[str, dict[str, Any]] | None:
         case HandOpened(number):
             return "hand started", {"hand": number}
         case play.HandEnded():
-            return "hand ended", {"ending": ending_of(event)}
+            return "hand ended", {"ending": word_of(type(event.end))}
         case HandSettled(number, key, _, short):
             return "hand settled", {"hand": number, "settlement_key": key, "short_seats": short}
         case play.TrusteeSet():

@@ -29,9 +29,16 @@ from fangcheng_client.keepalive import SERVER_OPTIONS
 from fangcheng_kit import health, logs, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
 from fangcheng_kit.contract import ContractError, methods_of
-from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, new_registry
+from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
 from fangcheng_kit.principal import TokenVerifier, mint_token
-from fangcheng_kit.settings import BadSettings, Settings, load, split_address, unknown_variables
+from fangcheng_kit.settings import (
+    BadSettings,
+    Settings,
+    is_loopback,
+    load,
+    split_address,
+    unknown_variables,
+)
 from fangcheng_kit.tracing import OFF, Tracing
 
 EXIT_FAILED = 1
@@ -109,6 +116,7 @@ class Kit:
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
             around=self.tracing.around(),
+            plaintext=self._settings.dangerously_without_tls,
             **options,
         )
         self._channels.append(channel)
@@ -254,6 +262,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
     kit.address = address = _bound(server, settings.listen)
     with _metrics(kit, settings.metrics_listen) as metrics:
+        lag = asyncio.create_task(ProcessMetrics(kit.registry, name).watch_loop())
         try:
             async with open_service(settings, kit) as servicers:
                 names = _add_all(server, calls, kit, servicers)
@@ -269,6 +278,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
                     calls.end_streams()
                     await server.stop(settings.grace_seconds)
         finally:
+            lag.cancel()
             for channel in kit._channels:
                 await channel.close()
             await kit.tracing.close()
@@ -337,13 +347,14 @@ def _add_all(
             _check_handler(servicer.servicer, method.name)
         calls.add(methods)
         servicer.add(servicer.servicer, server)
-    # Everybody who reaches this host's loopback may ask these.
+    # Everybody who reaches the port may ask these; from other hosts, health alone.
     health_pb2_grpc.add_HealthServicer_to_server(kit._health.servicer, server)
-    reflection.enable_server_reflection(
-        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
-    )
-    for name in (health.SERVICE_NAME, reflection.SERVICE_NAME):
-        calls.add(methods_of(name, is_open=True))
+    calls.add(methods_of(health.SERVICE_NAME, is_open=True))
+    if is_loopback(kit.address):
+        reflection.enable_server_reflection(
+            [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+        )
+        calls.add(methods_of(reflection.SERVICE_NAME, is_open=True))
     return names
 
 
