@@ -534,7 +534,7 @@ class Matchmaker:
         self._backing_off_until.pop(pool_id, None)
 
     def _measure(self) -> None:
-        self._metrics.measure(self.offers, self.board.of_pool)
+        self._metrics.measure(self.offers, self.board.of_pool, lambda: self.pauses)
 
     async def _check_tables(self) -> None:
         """Frees the players of tables that have closed."""
