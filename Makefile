@@ -27,7 +27,7 @@ test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
 
 test-system: setup ## Run the tests that start the services as processes
-	$(BIN)/pytest -m "system and not slow" --timeout 600
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "system and not slow" --timeout 600
 
 chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), tables from the queue on (HANDS=25 each); SEED=
 	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_HANDS=$(or $(HANDS),25) \

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import sys
 import urllib.request
 from pathlib import Path
 
-from tests.system.running import environment
+from tests.system.running import environment, free_port
 
 KEY = "a development key of the tests, long enough"
 
@@ -21,9 +20,7 @@ class Service:
     def __init__(self, folder: Path, kind: str, number: int = 0, **settings: str) -> None:
         """`settings`: without their prefix."""
         self.name = f"{kind}-{number}"
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{taken.getsockname()[1]}"
+        self.address = f"127.0.0.1:{free_port()}"
         self._module = f"fangcheng_{kind}"
         self._port_file = folder / f"{self.name}.json"
         self._log = folder / f"{self.name}.log"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
-import socket
 import subprocess
+import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+
+from .running import free_port
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
 DEFAULT_BASE = 7100
@@ -35,31 +38,20 @@ Ask = Callable[[str], list[Row]]
 
 def installed(program: str) -> str:
     """`prometheus` or `promtool`; Debian's package is installed where it is missing and we may."""
-    if (found := shutil.which(program)) is None and os.geteuid() == 0:
-        quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-        subprocess.run(["apt-get", "update", "-q"], check=True, **quiet)
-        subprocess.run(
-            ["apt-get", "install", "-q", "-y", "--no-install-recommends", "prometheus"],
-            check=True,
-            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-            **quiet,
-        )
-        found = shutil.which(program)
+    with (Path(tempfile.gettempdir()) / "fangcheng-tests-apt.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        if shutil.which(program) is None and os.geteuid() == 0:
+            quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+            subprocess.run(["apt-get", "update", "-q"], check=True, **quiet)
+            subprocess.run(
+                ["apt-get", "install", "-q", "-y", "--no-install-recommends", "prometheus"],
+                check=True,
+                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+                **quiet,
+            )
+    found = shutil.which(program)
     assert found is not None, f"{program} is not installed, and only root may install it"
     return found
-
-
-def free_base() -> int:
-    """A base whose ports are free, so far as one can know."""
-    for base in range(21_000, 30_000, 250):
-        with contextlib.ExitStack() as held:
-            try:
-                for port in (base, base + 1, base + 2, base + 10, *range(base + 100, base + 111)):
-                    held.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        return base
-    raise AssertionError("no ports are free")
 
 
 def config_for(base: int) -> dict[str, Any]:
@@ -80,9 +72,7 @@ def prometheus(folder: Path, config: dict[str, Any]) -> Iterator[Ask]:
     program = installed("prometheus")
     file = folder / "prometheus.yml"
     file.write_text(yaml.safe_dump(config), "utf-8")
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{held.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     words = [
         program,
         f"--config.file={file}",

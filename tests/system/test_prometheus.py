@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from .prometheus import config_for, free_base, prometheus
-from .running import running, until
+from .prometheus import config_for, prometheus
+from .running import PORTS_OF_A_SUITE, free_port, running, until
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
 
 def test_every_process_of_a_playing_suite_is_scraped(tmp_path: Path) -> None:
-    base = free_base()
+    base = free_port(PORTS_OF_A_SUITE)
     (tmp_path / "suite").mkdir()
     with (
         running(tmp_path / "suite", "--tables", "1", port=base),

@@ -389,6 +389,8 @@ class Match:
     pool_id: str
     terms: Terms
     seats: tuple[MatchSeat, ...]
+    mode: Mode | None = None
+    """Of the pool; None: they come from a private room."""
     labels: Mapping[str, str] = field(default_factory=dict)
     state: MatchState = MatchState.FORMED
     formed_ms: int = 0
@@ -436,6 +438,7 @@ def form_offer(match_id: str, pool: Pool, vacancy: Vacancy, ticket: Ticket, now_
         match_id=match_id,
         pool_id=pool.pool_id,
         terms=pool.terms,
+        mode=pool.mode,
         seats=(_match_seat(ticket, member),),
         formed_ms=now_ms,
         filled=ticket.standby,
@@ -455,6 +458,7 @@ def form_match(
         match_id=match_id,
         pool_id=pool.pool_id,
         terms=pool.terms,
+        mode=pool.mode,
         seats=tuple(_match_seat(ticket, member) for ticket, member in drawn),
         labels=shared_labels(ticket.labels for ticket in group if not ticket.standby),
         formed_ms=now_ms,

@@ -62,7 +62,7 @@ class Evaluator:
     ) -> None:
         self._stub = EvaluationServiceStub(channel)
         self._metrics = metrics
-        self._seconds = {kind: metrics.answers.labels(kind) for kind in ("analyze", "score")}
+        self._seconds = metrics.answers
         self._log = log
         self._pause = pause
         self._failing = False

@@ -111,7 +111,7 @@ class LiveTable:
             self._sequence = opening.sequence
         self._table = self._folded(records, opening)
         self._talk = Talk(self._table.state.created.talk, around.phrases)
-        self._counted = around.metrics.table(self.state.created.rule_set)
+        self._counted = around.metrics.table(self.state.created)
         self._time_ms = 0
         self._done = False
         self._stored(records)
@@ -331,7 +331,7 @@ class LiveTable:
                     given.tell()
                 else:
                     given.tell(Moved(self.table_id) if self._moved else JournalUnavailable())
-            self._counted.under(None)
+            self._counted.gone()
 
     def let_go(self) -> None:
         """Play it no longer: another process does, or will. Its task ends, then its readers do."""
@@ -355,7 +355,7 @@ class LiveTable:
             given.tell()
         table.arm(self._around.clock.now_ms())
         self._asking.ask(table, self._post)
-        self._counted.under(table.state.phase)
+        self._counted.stands(table.state)
 
     async def _store(self, told: Sequence[Event]) -> None:
         self._time_ms = max(self._time_ms, time.time_ns() // 1_000_000)
@@ -397,7 +397,7 @@ class LiveTable:
         if hands:
             self._around.finished()
         self._keep_opening(records)
-        self._around.metrics.see(self.state.created.rule_set, told)
+        self._counted.tells(told)
         if closed is not None:
             self._around.log.info("table closed", table_id=self.table_id, reason=closed.reason)
 

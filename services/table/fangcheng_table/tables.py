@@ -381,6 +381,7 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         rounds=request.rounds,
         starting_chips=request.starting_chips,
         talk=convert.talk_from_wire(request.talk),
+        mode=convert.MODES[request.mode],
     )
 
 

@@ -147,11 +147,11 @@ class Writer:
     async def commit(self, commands: Sequence[Command[Any]]) -> Sequence[Done[Any] | Exception]:
         """Do commands in order in one transaction; an answer or an error for each."""
         began = time.perf_counter()
-        postings, failed = 0, False
+        postings, failed, expired = 0, False, 0
         outcomes: Sequence[Done[Any] | Exception]
         try:
             batch = await self._do(commands)
-            outcomes, postings = batch.outcomes, batch.postings
+            outcomes, postings, expired = batch.outcomes, batch.postings, batch.expired
         except CONTENDED as error:
             _log.error("a commit gave way %s times: %s", MOST_TRIES, error)
             failed, outcomes = True, [WalletContended() for _ in commands]
@@ -163,7 +163,7 @@ class Writer:
             _log.error("a commit failed: %s", error)
             failed, outcomes = True, [WalletUnavailable() for _ in commands]
         seconds = time.perf_counter() - began
-        self._on_commit(Commit(len(commands), postings, seconds, failed))
+        self._on_commit(Commit(len(commands), postings, seconds, failed, expired))
         return outcomes
 
     async def _do(self, commands: Sequence[Command[Any]]) -> Batch:

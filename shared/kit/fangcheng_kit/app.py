@@ -29,7 +29,7 @@ from fangcheng_client.keepalive import SERVER_OPTIONS
 from fangcheng_kit import health, logs
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
 from fangcheng_kit.contract import ContractError, methods_of
-from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, new_registry
+from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
 from fangcheng_kit.principal import TokenVerifier, mint_token
 from fangcheng_kit.settings import BadSettings, Settings, load, split_address, unknown_variables
 
@@ -248,6 +248,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
     kit.address = address = _bound(server, settings.listen)
     with _metrics(kit, settings.metrics_listen) as metrics:
+        lag = asyncio.create_task(ProcessMetrics(kit.registry, name).watch_loop())
         try:
             async with open_service(settings, kit) as servicers:
                 names = _add_all(server, calls, kit, servicers)
@@ -263,6 +264,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
                     calls.end_streams()
                     await server.stop(settings.grace_seconds)
         finally:
+            lag.cancel()
             for channel in kit._channels:
                 await channel.close()
 
