@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from fangcheng_evaluation.metrics import Metrics as EvaluationMetrics
-from fangcheng_kit.metrics import CallMetrics, new_registry
+from fangcheng_kit.metrics import CallMetrics, ProcessMetrics, new_registry
 from fangcheng_matchmaking.metrics import Metrics as MatchmakingMetrics
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_wallet.metrics import WalletMetrics
@@ -72,6 +72,7 @@ def registered() -> dict[str, frozenset[str]]:
     """The labels of every series that our processes may have, by its name."""
     registry = new_registry()
     CallMetrics(registry)
+    ProcessMetrics(registry, "table")
     EvaluationMetrics(registry, ["riverside"])
     MatchmakingMetrics(registry)
     TableMetrics(registry)

@@ -16,6 +16,9 @@ from tests.promql import selectors
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "prometheus" / "rules"
 
+RUNBOOKS = "docs/operations/alerts"
+TESTS = Path(__file__).parent
+
 _JOINS = re.compile(r"and|or|unless")
 _COMPARES = re.compile(r"[<>]=?|[!=]=")
 _OF_A_FAULT = re.compile(r'grpc_code=~"[^"]*",?')

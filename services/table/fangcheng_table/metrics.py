@@ -201,8 +201,8 @@ class TableMetrics:
         )
         self._oldest = Gauge(
             "fangcheng_table_outbox_oldest_age_seconds",
-            "How long this process has tried the oldest of them; 0: there is none. Where it grows, "
-            "the wallet does not answer, or refuses.",
+            "How long this process has tried the oldest of them that was not refused; 0: there is "
+            "none. Where it grows, the wallet does not answer.",
             ("kind",),
             registry=registry,
         )
@@ -233,7 +233,7 @@ class TableMetrics:
         of them were refused.
         """
         self._outbox.labels(kind).set_function(partial(len, waiting))
-        self._oldest.labels(kind).set_function(partial(_age_seconds, waiting))
+        self._oldest.labels(kind).set_function(partial(_age_seconds, waiting, parked))
         self._parked.labels(kind).set_function(partial(len, parked))
 
     def table(self, created: TableCreated) -> CountedTable:
@@ -325,7 +325,7 @@ class CountedTable:
             self._trustee_seats = trustee_seats
 
 
-def _age_seconds(waiting: Mapping[int, float]) -> float:
+def _age_seconds(waiting: Mapping[int, float], parked: Collection[int]) -> float:
     # Copied in one go, since another thread may change it meanwhile.
-    since = list(waiting.values())
-    return max(0.0, time.monotonic() - since[0]) if since else 0.0
+    since = next((since for number, since in list(waiting.items()) if number not in parked), None)
+    return max(0.0, time.monotonic() - since) if since is not None else 0.0
