@@ -18,7 +18,7 @@ from fangcheng_matchmaking.metrics import Metrics as MatchmakingMetrics
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_wallet.metrics import WalletMetrics
 
-RECORDING = Path(__file__).parents[1] / "deploy" / "prometheus" / "rules" / "recording.yml"
+RULES = Path(__file__).parents[1] / "deploy" / "prometheus" / "rules"
 
 TARGET = frozenset({"job", "instance"})
 """Labels that Prometheus gives every series."""
@@ -82,7 +82,7 @@ def registered() -> dict[str, frozenset[str]]:
 
 def recorded() -> set[str]:
     """The names of the series that recording rules make."""
-    groups = yaml.safe_load(RECORDING.read_text("utf-8"))["groups"]
+    groups = yaml.safe_load((RULES / "recording.yml").read_text("utf-8"))["groups"]
     return {rule["record"] for group in groups for rule in group["rules"]}
 
 
