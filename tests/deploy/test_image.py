@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,7 +29,7 @@ from fangcheng_client import connect
 from fangcheng_rules.kernels import folders
 from tests.system.processes import KEY
 from tests.system.replicas import READY, TOKEN, program, until
-from tests.system.running import environment
+from tests.system.running import environment, free_port
 
 from .suite import DEPLOY, ROOT, make_env
 
@@ -63,13 +62,6 @@ def open_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
-
-
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def is_healthy(words: Sequence[str], address: str) -> bool:
