@@ -41,13 +41,15 @@ LEFT_OUT = ("pip", "uv", "hatchling", "pytest", "mypy", "ruff", "pyarrow")
 
 def build(*words: str | Path, within: Sequence[str] = ()) -> None:
     """One step of the build, in a root or here."""
+    # Where this Python keeps its bytecode is no matter of the image's.
+    clean = {name: text for name, text in environment().items() if not name.startswith("PYTHON")}
     ended = subprocess.run(
         [*within, "sh", *map(str, words)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=environment(DEBIAN_FRONTEND="noninteractive"),
+        env={**clean, "DEBIAN_FRONTEND": "noninteractive"},
         check=False,
     )
     assert ended.returncode == 0, f"{words[1]}:\n{ended.stdout}"

@@ -10,8 +10,10 @@ from grpc_health.v1 import health, health_pb2
 
 OVERALL = ""
 LIVE = "live"
-"""The name under which a process that runs says SERVING, whatever it waits for, also while it stops:
-to be asked by whoever would start it anew, which brings no database back."""
+"""The name under which a process that runs says SERVING, whatever it waits for, and while it stops.
+
+To be asked by whoever would start it anew: that brings no database back.
+"""
 SERVICE_NAME: str = health.SERVICE_NAME
 
 
