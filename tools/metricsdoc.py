@@ -57,7 +57,7 @@ LABELS = {
         f"one of the first {MOST_POOLS} pools of the file; `other`: all further ones together, "
         "private rooms, and pools that are gone"
     ),
-    "rule_set": "a rule set that is installed",
+    "rule_set": "a rule set that is installed; with up to 16 of them series stay below 2,000",
     "service": "`evaluation`, `matchmaking`, `table` or `wallet`",
     "version": "of the service's package, or of the interpreter",
 }
