@@ -49,6 +49,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/python tools/protodoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
 	$(BIN)/python tools/metricsdoc.py --check
+	$(BIN)/python tools/envoyconf.py --check
 	$(BIN)/python tools/rulesdoc.py --check
 	$(BIN)/python -m tools.dashboards --check
 	$(BIN)/python benchmarks/report.py --check
@@ -60,9 +61,10 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 released: setup ## Release the contracts as they are: what was added must not change any more
 	$(BIN)/python tools/released.py --write
 
-docs: protos ## Generate docs/settings.md, docs/operations/metrics.md and docs/rules/ besides
+docs: protos ## Generate docs/settings.md, docs/operations/metrics.md, docs/rules/ and deploy/envoy/cluster.yaml
 	$(BIN)/python tools/settingsdoc.py
 	$(BIN)/python tools/metricsdoc.py
+	$(BIN)/python tools/envoyconf.py
 	$(BIN)/python tools/rulesdoc.py
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page

@@ -31,7 +31,14 @@ from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
 from fangcheng_kit.contract import ContractError, methods_of
 from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
 from fangcheng_kit.principal import TokenVerifier, mint_token
-from fangcheng_kit.settings import BadSettings, Settings, load, split_address, unknown_variables
+from fangcheng_kit.settings import (
+    BadSettings,
+    Settings,
+    is_loopback,
+    load,
+    split_address,
+    unknown_variables,
+)
 
 EXIT_FAILED = 1
 EXIT_BAD_SETTINGS = 2
@@ -105,6 +112,7 @@ class Kit:
             timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
+            plaintext=self._settings.dangerously_without_tls,
             **options,
         )
         self._channels.append(channel)
@@ -319,13 +327,14 @@ def _add_all(
             _check_handler(servicer.servicer, method.name)
         calls.add(methods)
         servicer.add(servicer.servicer, server)
-    # Everybody who reaches this host's loopback may ask these.
+    # Everybody who reaches the port may ask these; from other hosts, health alone.
     health_pb2_grpc.add_HealthServicer_to_server(kit._health.servicer, server)
-    reflection.enable_server_reflection(
-        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
-    )
-    for name in (health.SERVICE_NAME, reflection.SERVICE_NAME):
-        calls.add(methods_of(name, is_open=True))
+    calls.add(methods_of(health.SERVICE_NAME, is_open=True))
+    if is_loopback(kit.address):
+        reflection.enable_server_reflection(
+            [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+        )
+        calls.add(methods_of(reflection.SERVICE_NAME, is_open=True))
     return names
 
 

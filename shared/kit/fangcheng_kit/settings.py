@@ -15,7 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, to_json
 from pydantic_settings import (
@@ -65,25 +72,17 @@ def _address(address: str) -> str:
     return address
 
 
-def _loopback(address: str) -> str:
-    host, _ = split_address(address)
-    try:
-        inside = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        inside = False
-    if not inside:
-        raise ValueError(
-            "without TLS a service listens on this host only: use 127.0.0.1, [::1] or localhost, "
-            "and put a proxy that ends TLS, such as Envoy, on the same host to reach it from others"
-        )
-    return address
-
-
 Address = Annotated[str, AfterValidator(_address)]
 """``HOST:PORT``."""
 
-LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
-"""``HOST:PORT`` of this host only."""
+
+def is_loopback(address: str) -> bool:
+    """Whether ``HOST:PORT`` can be reached from this host only."""
+    host, _ = split_address(address)
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Settings(BaseSettings):
@@ -94,9 +93,20 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, env_ignore_empty=True)
 
-    listen: LoopbackAddress = Field(
+    dangerously_without_tls: bool = Field(
+        default=False,
+        description=(
+            "Listen beyond this host, and call services there, unencrypted: whoever taps the "
+            "network reads tokens and hands. For a network that lets nobody else in, or encrypts "
+            "by itself."
+        ),
+    )
+    listen: Address = Field(
         default="127.0.0.1:0",
-        description="Address of the gRPC server, this host only; port 0 takes a free one.",
+        description=(
+            "Address of the gRPC server, this host only unless `DANGEROUSLY_WITHOUT_TLS`; port 0 "
+            "takes a free one."
+        ),
     )
     metrics_listen: Address = Field(
         default="127.0.0.1:0", description="Address of the Prometheus endpoint `/metrics`."
@@ -153,6 +163,17 @@ class Settings(BaseSettings):
     grace_seconds: float = Field(
         default=5.0, ge=0, description="How long calls in flight may then still take."
     )
+
+    @field_validator("listen")
+    @classmethod
+    def _on_this_host(cls, listen: str, info: ValidationInfo) -> str:
+        if not (is_loopback(listen) or info.data.get("dangerously_without_tls")):
+            raise ValueError(
+                "without TLS a service listens on this host only: use 127.0.0.1, [::1] or "
+                "localhost, and put a proxy that ends TLS, such as Envoy, on the same host to "
+                "reach it from others"
+            )
+        return listen
 
     @field_validator("dev_key")
     @classmethod
