@@ -340,8 +340,13 @@ class Matchmaker:
         """Does a change to its end, even when the client that asked for it goes away."""
         task = asyncio.ensure_future(work)
         self._begun.add(task)
-        task.add_done_callback(self._begun.discard)
+        task.add_done_callback(self._done)
         return await asyncio.shield(task)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._begun.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at: who would have been told may have gone away
 
     async def _keep_leases(self) -> None:
         """Renews the leases, and takes up the matches and tickets of replicas that are gone."""

@@ -361,12 +361,16 @@ class Writer:
     # The chain.
 
     def unlinked(self, after: int, limit: int) -> list[LinkedOperation]:
-        """Operations that follow this one, as far as they were written lately by this writer."""
+        """Operations that follow this one, up to the first that was not lately written here."""
         while self._unlinked and _number(self._unlinked[0]) <= after:
             self._unlinked.popleft()
-        if not self._unlinked or _number(self._unlinked[0]) != after + 1:
-            return []
-        steps = [self._unlinked.popleft() for _ in range(min(limit, len(self._unlinked)))]
+        steps: list[Step] = []
+        while (
+            len(steps) < limit
+            and self._unlinked
+            and _number(self._unlinked[0]) == after + 1 + len(steps)
+        ):
+            steps.append(self._unlinked.popleft())
         return list(map(_linked, steps))
 
 
