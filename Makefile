@@ -52,6 +52,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/python tools/rulesdoc.py --check
 	$(BIN)/python -m tools.dashboards --check
 	$(BIN)/python benchmarks/report.py --check
+	$(BIN)/python tools/capacitydoc.py --check
 
 protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
 	.venv-protos/bin/python tools/stubs.py
@@ -64,6 +65,7 @@ docs: protos ## Generate docs/settings.md, docs/rules/ and deploy/envoy/cluster.
 	$(BIN)/python tools/settingsdoc.py
 	$(BIN)/python tools/envoyconf.py
 	$(BIN)/python tools/rulesdoc.py
+	$(BIN)/python tools/capacitydoc.py
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page
 	$(BIN)/python -m tools.dashboards
@@ -80,6 +82,7 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/matchmaking.py
 	$(BIN)/python benchmarks/wallet.py
+	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/report.py
 
 locks: setup ## Resolve the lock files anew (UPGRADE=1: to the newest versions)
