@@ -38,3 +38,12 @@ def panel_queries() -> list[str]:
         for panel in panels(board)
         for target in panel["targets"]
     ]
+
+
+def marks() -> list[str]:
+    """What the marks of starts ask, for as long ago as may be."""
+    return [
+        mark["expr"].replace("< 60", "< 3600")
+        for board in BOARDS.values()
+        for mark in board["annotations"]["list"]
+    ]

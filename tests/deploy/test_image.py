@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,7 +29,7 @@ from fangcheng_client import connect
 from fangcheng_rules.kernels import folders
 from tests.system.processes import KEY
 from tests.system.replicas import READY, TOKEN, program, until
-from tests.system.running import environment
+from tests.system.running import environment, free_port
 
 from .suite import DEPLOY, ROOT, make_env
 
@@ -42,13 +41,15 @@ LEFT_OUT = ("pip", "uv", "hatchling", "pytest", "mypy", "ruff", "pyarrow")
 
 def build(*words: str | Path, within: Sequence[str] = ()) -> None:
     """One step of the build, in a root or here."""
+    # Where this Python keeps its bytecode is no matter of the image's.
+    clean = {name: text for name, text in environment().items() if not name.startswith("PYTHON")}
     ended = subprocess.run(
         [*within, "sh", *map(str, words)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=environment(DEBIAN_FRONTEND="noninteractive"),
+        env={**clean, "DEBIAN_FRONTEND": "noninteractive"},
         check=False,
     )
     assert ended.returncode == 0, f"{words[1]}:\n{ended.stdout}"
@@ -63,13 +64,6 @@ def open_folder() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
-
-
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def is_healthy(words: Sequence[str], address: str) -> bool:

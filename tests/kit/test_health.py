@@ -54,6 +54,16 @@ async def test_nothing_makes_a_draining_server_serving_again(
         assert (await health.Check(health_pb2.HealthCheckRequest())).status == NOT_SERVING
 
 
+async def test_a_process_that_waits_or_stops_is_alive(
+    running: Running, health: health_pb2_grpc.HealthStub
+) -> None:
+    running.kit.health(False, "no database")
+    await running.drain()
+    for name, status in (("live", SERVING), ("", NOT_SERVING)):
+        answer = await health.Check(health_pb2.HealthCheckRequest(service=name))
+        assert answer.status == status
+
+
 async def test_a_service_that_says_so_while_it_opens_starts_as_not_serving() -> None:
     @asynccontextmanager
     async def open_service(settings: Settings, kit: Kit) -> AsyncIterator[list[Servicer]]:

@@ -112,6 +112,8 @@ class NewTicket:
     is_bot: bool = False
     queued_ms: int
     """When it was queued, in milliseconds since 1970; its age counts from here."""
+    trace: str = ""
+    """The `traceparent` of the call that queued it, so that what becomes of it is of its trace."""
 
     def __post_init__(self) -> None:
         if not isfinite(self.rating):
@@ -403,6 +405,8 @@ class Match:
     """Of the table `table_id`, which its one player is to get; None: it gets a table of its own."""
     failed: Mapping[str, Problem] = field(default_factory=dict)
     """RETURNING: the tickets that do not go back, by id."""
+    trace: str = ""
+    """The `traceparent` of what formed it, so that its steps are of the same trace."""
 
     @property
     def hold_ids(self) -> tuple[str, ...]:

@@ -15,6 +15,8 @@ import grpc.aio
 
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
+from fangcheng_kit import logs
+from fangcheng_kit.tracing import NOBODY, OFF, Tracing
 
 from .convert_settlement import payments_from_wire, settle_request, short_seats
 from .events import Payment
@@ -58,6 +60,7 @@ class Outbox:
         hold_seconds: int,
         metrics: TableMetrics,
         log: Any,
+        tracing: Tracing = OFF,
     ) -> None:
         """`park_seconds`: the pause after a refusal, which only a person can mend.
 
@@ -68,6 +71,7 @@ class Outbox:
         self._park_seconds = park_seconds
         self._metrics = metrics
         self._log = log
+        self._tracing = tracing
         self._numbers = itertools.count()
         self._waiting: dict[Errand, dict[int, float]] = {}
         """Since when each has waited, the oldest first."""
@@ -85,7 +89,10 @@ class Outbox:
             settled = (await self._stub.Settle(request)).settlement
             return Paid(payments_from_wire(settled, settlement), short_seats(settled, settlement))
 
-        paid = await self._until_done("settle", settlement.key, settle)
+        if not logs.request_id.get():  # nobody's act has ended the hand
+            logs.request_id.set(settlement.key)
+        with self._tracing.span("outbox.settle", settlement_key=settlement.key):
+            paid = await self._until_done("settle", settlement.key, settle)
         self._metrics.settlements.inc()
         return paid
 
@@ -131,6 +138,7 @@ class Outbox:
                 await asyncio.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
             else:
+                NOBODY.enter()  # to renew them belongs to no call any more
                 await asyncio.sleep(self._hold_seconds / 2)
                 pause_seconds = FIRST_PAUSE_SECONDS
 

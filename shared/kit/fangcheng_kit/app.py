@@ -26,7 +26,7 @@ from prometheus_client import CollectorRegistry
 
 import fangcheng_client
 from fangcheng_client.keepalive import SERVER_OPTIONS
-from fangcheng_kit import health, logs
+from fangcheng_kit import health, logs, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
 from fangcheng_kit.contract import ContractError, methods_of
 from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
@@ -39,6 +39,7 @@ from fangcheng_kit.settings import (
     split_address,
     unknown_variables,
 )
+from fangcheng_kit.tracing import OFF, Tracing
 
 EXIT_FAILED = 1
 EXIT_BAD_SETTINGS = 2
@@ -84,6 +85,8 @@ class Kit:
         self.draining = asyncio.Event()
         """Set when the process has been told to stop; the server still takes calls for a while."""
         self.log: Any = structlog.get_logger()
+        self.tracing: Tracing = OFF
+        """Makes the spans of what the service does between the calls that it takes and makes."""
         self._settings = settings
         self._health = health.Health()
         self._channels: list[grpc.aio.Channel] = []
@@ -103,8 +106,8 @@ class Kit:
 
         ``scopes``: of the token, such as ``act_as`` for a service that calls for players too.
         ``own_token``: False for calls that carry their callers' credentials.
-        Passes the request id of the call that is being handled on. The kit closes the channel after
-        the service. ``options`` as for ``fangcheng_client.connect``.
+        Passes on the request id and the trace of the call that is being handled. The kit closes the
+        channel after the service. ``options`` as for ``fangcheng_client.connect``.
         """
         channel = fangcheng_client.connect(
             target,
@@ -112,6 +115,7 @@ class Kit:
             timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
+            around=self.tracing.around(),
             plaintext=self._settings.dangerously_without_tls,
             **options,
         )
@@ -247,10 +251,12 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     servicer lacks what it needs, and what ``open_service`` raises.
     """
     kit = Kit(name, settings)
+    kit.tracing = _tracing(name, settings)
     calls = Calls(
         TokenVerifier(settings.dev_key, settings.token_leeway_seconds),
         CallMetrics(kit.registry),
         settings.max_message_bytes,
+        kit.tracing,
     )
     # Addresses first: a second process must fail before it opens the first one's database.
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
@@ -275,6 +281,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
             lag.cancel()
             for channel in kit._channels:
                 await channel.close()
+            await kit.tracing.close()
 
 
 def _options(settings: Settings) -> list[tuple[str, int | str]]:
@@ -311,6 +318,19 @@ def _metrics(kit: Kit, listen: str) -> Iterator[MetricsEndpoint]:
         raise StartFailed(f"cannot serve metrics on {listen}: {error.strerror}") from error
     with endpoint:
         yield endpoint
+
+
+def _tracing(name: str, settings: Settings) -> Tracing:
+    if not settings.otlp_endpoint:
+        return OFF
+    try:
+        from fangcheng_kit.otlp import Exporting
+    except ImportError as error:
+        raise StartFailed(
+            f"spans cannot be exported to {settings.otlp_endpoint}: {error.name} is not installed; "
+            "install fangcheng-kit[tracing], or set no endpoint"
+        ) from error
+    return Exporting(name, settings.otlp_endpoint, settings.trace_ratio)
 
 
 def _joined(listen: str, port: int) -> str:
@@ -373,4 +393,7 @@ def _port_file(path: Path | None, running: Running) -> Iterator[None]:
 
 def _passed_on() -> list[tuple[str, str | bytes]]:
     request_id = logs.request_id.get()
-    return [(REQUEST_ID_KEY, request_id)] if request_id else []
+    pairs = trace_context.metadata()
+    if request_id:
+        pairs.append((REQUEST_ID_KEY, request_id))
+    return pairs

@@ -72,6 +72,15 @@ def _address(address: str) -> str:
     return address
 
 
+def _collector(endpoint: str) -> str:
+    if not endpoint:
+        return endpoint
+    scheme, colon, rest = endpoint.partition("://")
+    if not (colon and scheme in ("http", "https") and rest.strip("/")):
+        raise ValueError("expected http://HOST:PORT, or https:// for TLS")
+    return endpoint
+
+
 Address = Annotated[str, AfterValidator(_address)]
 """``HOST:PORT``."""
 
@@ -155,6 +164,23 @@ class Settings(BaseSettings):
     call_timeout_seconds: float = Field(
         default=5.0, gt=0, description="Deadline of calls to other services that set none."
     )
+    otlp_endpoint: Annotated[str, AfterValidator(_collector)] = Field(
+        default="",
+        description=(
+            "Collector that takes spans by OTLP over gRPC, such as `http://127.0.0.1:4317`; "
+            "`https://` for TLS. Without it `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or "
+            "`OTEL_EXPORTER_OTLP_ENDPOINT`; without these nothing is traced."
+        ),
+    )
+    trace_ratio: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description=(
+            "Share of the traces that are exported, of those that begin at the service; a call "
+            "that belongs to a trace already does as its caller."
+        ),
+    )
     drain_seconds: float = Field(
         default=2.0,
         ge=0,
@@ -206,7 +232,8 @@ class Settings(BaseSettings):
         """The service's own variables first, then those common to all."""
         if not getattr(env_settings, "env_prefix", ""):
             return (init_settings,)
-        return init_settings, env_settings, _Common(settings_cls, env_prefix=PREFIX)
+        common = _Common(settings_cls, env_prefix=PREFIX)
+        return init_settings, env_settings, common, _OpenTelemetrys(settings_cls)
 
 
 class _Common(EnvSettingsSource):
@@ -214,6 +241,16 @@ class _Common(EnvSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__call__().items() if name in _COMMON}
+
+
+class _OpenTelemetrys(EnvSettingsSource):
+    """OpenTelemetry's own variables, which a studio may have set for all that it runs."""
+
+    def __call__(self) -> dict[str, Any]:
+        for variable in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+            if endpoint := os.environ.get(variable):
+                return {"otlp_endpoint": endpoint}
+        return {}
 
 
 _COMMON = frozenset(Settings.model_fields)

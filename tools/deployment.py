@@ -1,11 +1,15 @@
-"""Write deploy/envoy/cluster.yaml: the edge's configuration for containers, from envoy.yaml.
+"""Write what deploy/ has for containers from what it has for a suite on one computer.
 
-    python tools/envoyconf.py [--check]
+    python tools/deployment.py [--check]
 
-What a call may be and how it is repeated is written once, in envoy.yaml, for a suite on one
-computer. In containers services are found by their names, each name standing for all replicas; the
-edge listens on every address and ends TLS there, for tokens come in; and of its admin interface
-probes and Prometheus see what they need, at a port of its own, and nobody the rest.
+- envoy/cluster.yaml, the edge's configuration, from envoy.yaml
+- kubernetes/components/monitoring/rules.yaml, which Prometheus' operator takes, from
+  prometheus/rules/
+
+What a call may be and how it is repeated is written once, in envoy.yaml. In containers services are
+found by their names, each name standing for all replicas; the edge listens on every address and
+ends TLS there, for tokens come in; and of its admin interface probes and Prometheus see what they
+need, at a port of its own, and nobody the rest.
 """
 
 from __future__ import annotations
@@ -16,13 +20,13 @@ from typing import Any
 
 import yaml
 
-FOLDER = Path(__file__).resolve().parent.parent / "deploy" / "envoy"
-TARGET = FOLDER / "cluster.yaml"
-HEADER = (
-    "# Made from envoy.yaml by tools/envoyconf.py (`make docs`): the edge in containers. Services "
+DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
+EDGE = (
+    "# Made from envoy.yaml by tools/deployment.py (`make docs`): the edge in containers. Services "
     "are\n# found by their names, and the files of the listener's certificate are read anew when "
     "/etc/envoy/tls\n# is replaced, as Kubernetes does with a secret.\n"
 )
+RULES = "# Made from prometheus/rules/ by tools/deployment.py (`make docs`).\n"
 PORTS = {"evaluation": 7110, "table": 7101, "matchmaking": 7100, "wallet": 7102}
 """Where the services listen in containers."""
 PAGES_PORT = 7002
@@ -111,14 +115,46 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
+def for_the_operator() -> dict[str, Any]:
+    """The recording rules and alerts as one resource of Prometheus' operator."""
+    files = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
+    groups = [group for file in files for group in load(file)["groups"]]
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PrometheusRule",
+        "metadata": {"name": "fangcheng"},
+        "spec": {"groups": groups},
+    }
+
+
+def load(file: Path) -> dict[str, Any]:
+    """A file of YAML that holds keys with their values."""
+    loaded: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
+    return loaded
+
+
+def texts() -> dict[Path, str]:
+    """Every file that is made here, as it must be."""
+    edge = for_containers(load(DEPLOY / "envoy" / "envoy.yaml"))
+    rules = DEPLOY / "kubernetes" / "components" / "monitoring" / "rules.yaml"
+    return {
+        DEPLOY / "envoy" / "cluster.yaml": EDGE + dumped(edge),
+        rules: RULES + dumped(for_the_operator()),
+    }
+
+
+def dumped(content: dict[str, Any]) -> str:
+    """As YAML, in the order that it has."""
+    return yaml.dump(content, Dumper=_Plain, sort_keys=False, width=100, allow_unicode=True)
+
+
 def main() -> None:
-    """Write the file; with --check, tell whether it is up to date."""
-    config = for_containers(yaml.safe_load((FOLDER / "envoy.yaml").read_text("utf-8")))
-    text = HEADER + yaml.dump(config, Dumper=_Plain, sort_keys=False, width=100)
-    if "--check" not in sys.argv[1:]:
-        TARGET.write_text(text, "utf-8")
-    elif not TARGET.exists() or TARGET.read_text("utf-8") != text:
-        sys.exit(f"{TARGET.name} is out of date: make docs")
+    """Write the files; with --check, tell which are not up to date."""
+    for file, text in texts().items():
+        if "--check" not in sys.argv[1:]:
+            file.write_text(text, "utf-8")
+        elif not file.exists() or file.read_text("utf-8") != text:
+            sys.exit(f"{file.relative_to(DEPLOY.parent)} is out of date: make docs")
 
 
 if __name__ == "__main__":
