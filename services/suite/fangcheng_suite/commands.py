@@ -12,6 +12,8 @@ from typing import Annotated
 import typer
 
 from . import (
+    commands_call,
+    commands_capacity,
     commands_integrity,
     commands_journal,
     commands_logs,
@@ -43,6 +45,8 @@ app = typer.Typer(
     "Begin with `fangcheng demo`, then `fangcheng up`.",
 )
 app.add_typer(commands_records.records)
+app.add_typer(commands_call.call)
+app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
 app.add_typer(commands_integrity.integrity, name="integrity")
