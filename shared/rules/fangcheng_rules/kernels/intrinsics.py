@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 
@@ -26,3 +28,17 @@ def lowest_bit(typing_context: Any, bits: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, 1))
 
     return types.int64(types.int64), code
+
+
+@intrinsic
+def gather_bits(typing_context: Any, bits: Any, mask: Any) -> Any:
+    """The bits of a number at the places that a mask has, side by side. Needs BMI2."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        pext = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(word, [word, word]), "llvm.x86.bmi.pext.64"
+        )
+        return builder.call(pext, arguments)
+
+    return types.int64(types.int64, types.int64), code
