@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos check protos released docs format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards format bench locks dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -27,7 +27,7 @@ test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
 
 test-system: setup ## Run the tests that start the services as processes
-	$(BIN)/pytest -m "system and not slow" --timeout 600
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "system and not slow" --timeout 600
 
 chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), tables from the queue on (HANDS=25 each); SEED=
 	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_HANDS=$(or $(HANDS),25) \
@@ -41,14 +41,16 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
-	$(BIN)/mypy tools/*.py benchmarks/*.py
+	$(BIN)/mypy tools/*.py tools/dashboards benchmarks/*.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint
 	$(BIN)/python tools/released.py
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
+	$(BIN)/python tools/deployment.py --check
 	$(BIN)/python tools/rulesdoc.py --check
+	$(BIN)/python -m tools.dashboards --check
 	$(BIN)/python benchmarks/report.py --check
 
 protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
@@ -58,9 +60,13 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 released: setup ## Release the contracts as they are: what was added must not change any more
 	$(BIN)/python tools/released.py --write
 
-docs: protos ## Generate docs/settings.md and docs/rules/ besides
+docs: protos ## Generate docs/settings.md, docs/rules/ and what deploy/ has for containers
 	$(BIN)/python tools/settingsdoc.py
+	$(BIN)/python tools/deployment.py
 	$(BIN)/python tools/rulesdoc.py
+
+dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page
+	$(BIN)/python -m tools.dashboards
 
 format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .

@@ -342,7 +342,7 @@ async def test_it_gives_up_in_the_end() -> None:
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await hands.evaluate(channel, RULES, numbered(5), give_up_seconds=0.1)
     assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert 1 < len(service.calls) < 1_000
+    assert len(service.calls) < 1_000
 
 
 @pytest.mark.parametrize("count", [5, 500])
@@ -360,11 +360,11 @@ async def test_cancelled_it_ends_the_streams() -> None:
         asking = asyncio.ensure_future(
             hands.evaluate(channel, RULES, numbered(500), hands_per_message=100, streams=1)
         )
-        await asyncio.wait_for(service.asked.wait(), 10)
+        await asyncio.wait_for(service.asked.wait(), 60)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await asyncio.wait_for(service.gone.wait(), 10)
+        await asyncio.wait_for(service.gone.wait(), 60)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from fangcheng_kit.batching import Batcher, in_thread
+from tests.matchmaking.fake_time import FakeTimeLoop
 
 
 class Work:
@@ -44,16 +45,20 @@ async def test_a_lone_item_does_not_wait_for_company() -> None:
     assert work.batches == [[1], [2]]
 
 
-async def test_after_a_batch_of_several_the_next_one_waits_for_company() -> None:
-    work = Work()
-    async with Batcher(work, gap_seconds=0.5) as batcher:
-        await asyncio.gather(batcher.submit(1), batcher.submit(2))
-        third = asyncio.create_task(batcher.submit(3))
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert work.batches == [[1, 2]]
-        assert await asyncio.gather(third, batcher.submit(4)) == [6, 8]
-    assert work.batches == [[1, 2], [3, 4]]
+def test_after_a_batch_of_several_the_next_one_waits_for_company() -> None:
+    async def wait_for_company() -> None:
+        work = Work()
+        async with Batcher(work, gap_seconds=0.5) as batcher:
+            await asyncio.gather(batcher.submit(1), batcher.submit(2))
+            third = asyncio.create_task(batcher.submit(3))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert work.batches == [[1, 2]]
+            assert await asyncio.gather(third, batcher.submit(4)) == [6, 8]
+        assert work.batches == [[1, 2], [3, 4]]
+
+    with asyncio.Runner(loop_factory=FakeTimeLoop) as runner:
+        runner.run(wait_for_company())
 
 
 async def test_where_items_come_one_by_one_none_waits_for_company() -> None:

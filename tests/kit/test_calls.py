@@ -342,18 +342,15 @@ async def test_a_call_that_its_client_cancels_is_counted_and_its_handler_cleans_
     made.cancel()
     await eventually(lambda: counted(running, grpc_method=kind, grpc_code="CANCELLED") == 1)
     if kind == "Split":
-        await asyncio.wait_for(echo.cleaned.wait(), 10)
+        await asyncio.wait_for(echo.cleaned.wait(), 60)
 
 
-async def test_a_call_over_its_deadline_is_counted_as_that(
-    running: Running, eventually: Eventually
-) -> None:
-    async with connected(running, timeout_seconds=0.2) as channel:
-        problem = await refused(Stub(channel).Unary(EchoRequest(text="hang")))
-    assert problem.code is grpc.StatusCode.DEADLINE_EXCEEDED
-    await eventually(
-        lambda: counted(running, grpc_method="Unary", grpc_code="DEADLINE_EXCEEDED") == 1
-    )
+async def test_a_call_over_its_deadline_is_counted_as_that(running: Running) -> None:
+    # On a slow machine it is over before the server hears of the call.
+    async with asyncio.timeout(60), connected(running, timeout_seconds=0.2) as channel:
+        while not counted(running, grpc_method="Unary", grpc_code="DEADLINE_EXCEEDED"):
+            problem = await refused(Stub(channel).Unary(EchoRequest(text="hang")))
+            assert problem.code is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 async def test_the_metrics_are_served_over_http(running: Running, stub: Stub) -> None:

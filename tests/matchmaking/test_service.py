@@ -15,6 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc as pb_grpc
+from fangcheng.matchmaking.v1 import operations_pb2
 from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_client import Problem, connect, explain
 from fangcheng_kit.errors import NotFound, ResourceExhausted, Unavailable
@@ -481,10 +482,17 @@ async def test_metrics_tell_of_queues_without_naming_anybody(world: World) -> No
     for player in players[:4]:
         await player.outcome()
     assert world.running is not None
+    operations = await world.operations()
+    await operations.PausePool(operations_pb2.PausePoolRequest(pool_id="free", reason="x"))
     url = f"http://{world.running.metrics_address}/metrics"
     page = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read().decode())
     lines = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
     name = "fangcheng_matchmaking_"
+    assert lines[name + 'paused{pool="free"}'] == "1.0"
+    assert lines[name + 'paused{pool="silver"}'] == "0.0"
+    assert lines[name + 'fill_after_seconds{pool="practice"}'] == "0.2"
+    assert lines[name + 'fill_after_seconds{pool="silver"}'] == "0.0"
+    assert lines[name + 'matches_total{outcome="returned",pool="practice"}'] == "0.0"
     assert lines[name + 'waiting_tickets{kind="player",pool="silver"}'] == "1.0"
     assert lines[name + 'waiting_tickets{kind="standby",pool="practice"}'] == "0.0"
     assert float(lines[name + 'oldest_ticket_age_seconds{pool="silver"}']) > 0

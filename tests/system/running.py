@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from fangcheng_suite.state import StateFolder, SuiteFile
 COMMAND = str(Path(sys.executable).with_name("fangcheng"))
 LONG_SECONDS = 300.0
 """Longer than anything here takes, however busy the machine is: the first start compiles."""
+PORTS_OF_A_SUITE = (0, 1, 2, 10, 11, 100, 101, 102, 110, 111)
+"""From its first one on, with two evaluators."""
 SIXTH = Path(__file__).parent.parent / "sixth"
 """Where the tests' own rule set is; an entry point makes it known to whoever finds it."""
 
@@ -58,6 +62,21 @@ def until(holds: Callable[[], bool], what: str, within_seconds: float = LONG_SEC
     while not holds():
         assert time.monotonic() < deadline, f"it did not come to be: {what}"
         time.sleep(0.02)
+
+
+def free_port(offsets: Sequence[int] = (0,), hosts: Sequence[str] = ("127.0.0.1",)) -> int:
+    """A port that is free on these addresses, and so are those at these offsets from it.
+
+    It is none of those that Linux gives to connections: nobody is given it while a process that
+    listened there is started again.
+    """
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for host in hosts:
+                for offset in offsets:
+                    held.enter_context(socket.socket()).bind((host, port + offset))
+            return port
 
 
 def lives(pid: int) -> bool:

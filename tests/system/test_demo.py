@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -33,22 +34,29 @@ def start(out: Path) -> subprocess.Popen[bytes]:
         )
 
 
+@dataclass
+class Demo:
+    """A whole demo, in the folders of a newcomer on whose machine nothing was compiled yet."""
+
+    said: str
+    cache: Path
+    temporary: Path
+
+
 @pytest.fixture(scope="module")
-def demo_output() -> str:
-    """What a whole demo prints."""
-    ended = fangcheng("demo")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
-
-
-def test_the_demo_plays_every_rule_set_and_checks_the_books(tmp_path: Path) -> None:
-    # A machine on which nothing was compiled yet, and nothing is: a newcomer does not wait for it.
-    cache, temporary = tmp_path / "cache", tmp_path / "temporary"
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    folder = tmp_path_factory.mktemp("newcomer")
+    cache, temporary = folder / "cache", folder / "temporary"
     temporary.mkdir()
     ended = fangcheng("demo", TMPDIR=str(temporary), FANGCHENG_CACHE_DIR=str(cache))
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    said = ended.stdout
-    assert not [*cache.rglob("*.nbc"), *cache.rglob("*.nbi")], "the demo compiled"
+    return Demo(ended.stdout, cache, temporary)
+
+
+def test_the_demo_plays_every_rule_set_and_checks_the_books(demo: Demo) -> None:
+    said = demo.said
+    # A newcomer does not wait for a compiler.
+    assert not [*demo.cache.rglob("*.nbc"), *demo.cache.rglob("*.nbi")], "the demo compiled"
     assert re.search(r"ready in [\d.]+ s$", said, re.M)
     assert re.search(r"^All is well\. \d+ s in all\.$", said, re.M)
     told = re.findall(rf"^Hand (\d+)/{HANDS} ", said, re.M)
@@ -73,12 +81,12 @@ def test_the_demo_plays_every_rule_set_and_checks_the_books(tmp_path: Path) -> N
     pids = service_pids(said)
     assert len(set(pids)) == 4
     assert not [pid for pid in pids if lives(pid)]
-    assert not list(temporary.iterdir()), "the demo left files behind"
+    assert not list(demo.temporary.iterdir()), "the demo left files behind"
 
 
-def test_won_hands_are_drawn_with_tiles_and_explained(demo_output: str) -> None:
+def test_won_hands_are_drawn_with_tiles_and_explained(demo: Demo) -> None:
     won = re.findall(
-        r"^Hand \d+/\d+ +\w+ wins .+?(?=^Hand|^Ledger|^\S+ .*  table )", demo_output, re.M | re.S
+        r"^Hand \d+/\d+ +\w+ wins .+?(?=^Hand|^Ledger|^\S+ .*  table )", demo.said, re.M | re.S
     )
     assert len(won) > 0.4 * HANDS
     for hand in won:

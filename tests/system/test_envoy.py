@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -42,7 +41,7 @@ from .replicas import (
     shares,
 )
 from .replicas import until as until_async
-from .running import Running
+from .running import Running, free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
@@ -110,9 +109,7 @@ class Edge:
 
 
 def _set_port(address: dict[str, Any]) -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address["socket_address"]["port_value"] = probe.getsockname()[1]
+    address["socket_address"]["port_value"] = free_port()
     return f"127.0.0.1:{address['socket_address']['port_value']}"
 
 

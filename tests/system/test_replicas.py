@@ -22,6 +22,7 @@ from .replicas import (
     shares,
     until,
 )
+from .running import free_port
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
@@ -62,7 +63,7 @@ async def test_calls_spread_evenly_and_a_killed_replica_costs_none(replicas: Rep
 
 
 async def test_a_new_replica_takes_its_share_through_dns(replicas: Replicas) -> None:
-    port = same_free_port("127.0.0.1", "127.0.0.2", "127.0.0.3")
+    port = free_port(hosts=["127.0.0.1", "127.0.0.2", "127.0.0.3"])
     east, south, west = [
         await replicas.start(f"replica-{host}", listen=f"127.0.0.{host}:{port}")
         for host in (1, 2, 3)
@@ -154,16 +155,3 @@ async def test_bulk_goes_on_when_a_replica_is_killed_in_the_midst(replicas: Repl
         assert (found == again).all()
         assert not found["status"].any()
         assert set(found["shape_shanten"].tolist()) >= {2, 3, 4}
-
-
-def same_free_port(*hosts: str) -> int:
-    """A port that is free on all of these addresses."""
-    for port in range(24_000, 32_000, 7):
-        try:
-            for host in hosts:
-                with socket.socket() as probe:
-                    probe.bind((host, port))
-        except OSError:
-            continue
-        return port
-    raise AssertionError("no port is free")

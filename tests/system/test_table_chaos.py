@@ -39,8 +39,8 @@ from tests.system.wallets import patiently
 
 TABLES = 40
 """At a time."""
-HANDS = int(os.environ.get("FANGCHENG_CHAOS_HANDS", "8"))
-"""For each of them; 8 are 320 in all."""
+HANDS = int(os.environ.get("FANGCHENG_CHAOS_HANDS", "5"))
+"""For each of them; 5 are 200 in all, so that many queue again while others play."""
 HANDS_AT_A_TABLE = 4
 SEED = int(os.environ.get("FANGCHENG_CHAOS_SEED", "1"))
 BETWEEN_FAULTS_SECONDS = 2.0

@@ -28,7 +28,7 @@ pools:
 
 @pytest.mark.system
 async def test_the_tables_of_a_killed_process_go_on_at_another(tmp_path: Path) -> None:
-    """Within five seconds, but no test asserts that: it prints them for docs/operations.md."""
+    """Within five seconds, which no test asserts: it prints them for docs/operations/tables.md."""
     cluster = Cluster(tmp_path, POOL)
     goal = Goal(TABLES)
     bots = [Bot(cluster, f"bot-{one}", goal, random.Random(one)) for one in range(4 * TABLES)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
-import socket
 import urllib.request
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import connect, explain, watch
 from fangcheng_client.view import TableView
 
-from .running import Running, fangcheng, lives, running, until
+from .running import PORTS_OF_A_SUITE, Running, fangcheng, free_port, lives, running, until
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
@@ -137,7 +135,7 @@ def test_a_second_suite_with_the_same_folder_is_refused(quiet_suite: Running) ->
 
 
 def test_a_second_suite_with_the_same_ports_is_refused(tmp_path: Path) -> None:
-    port = _free_block()
+    port = free_port(PORTS_OF_A_SUITE)
     with running(tmp_path / "one", "--tables", "0", port=port) as suite:
         assert suite.suite.services["matchmaking"][0].grpc == f"127.0.0.1:{port}"
         second = fangcheng("up", "--port", str(port), "--state", str(tmp_path / "two"))
@@ -169,16 +167,3 @@ async def test_a_token_of_the_suite_is_taken_by_its_services(quiet_suite: Runnin
                 )
         assert explain(caught.value).reason == reason
     assert quiet_suite.state.joinpath("suite.json").stat().st_mode & 0o077 == 0
-
-
-def _free_block() -> int:
-    """A port from which on all that a suite needs is free."""
-    for port in range(20_000 + os.getpid() % 10_000, 40_000, 500):
-        try:
-            for offset in (0, 1, 2, 10, 100, 101, 102, 110):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port + offset))
-        except OSError:
-            continue
-        return port
-    raise AssertionError("no free ports")

@@ -27,12 +27,16 @@ class Replica(table_pb2_grpc.TableServiceServicer):
 
     def __init__(self) -> None:
         self.may_read = asyncio.Event()
+        self.ends = False
+        """The stream, at its first request."""
         self.asked: list[wire.AttendManyRequest] = []
 
     async def AttendMany(self, requests: Any, context: Any) -> AsyncIterator[Any]:
         await self.may_read.wait()
         async for request in requests:
             self.asked.append(request)
+            if self.ends:
+                return
             if request.HasField("act"):
                 acted = wire.SeatActed(decision_id=request.act.act.decision_id)
                 yield wire.AttendManyResponse(events=wire.SeatEvents(acted=[acted]))
@@ -133,3 +137,16 @@ async def test_a_stream_that_says_nothing_reads_no_more_of_what_a_replica_answer
             stream.send(most)
             await until(lambda: len(stream.said) == min(stream.most, 100))
         assert stream.said == [f"1-{number}" for number in range(100)]
+
+
+async def test_of_a_stream_that_its_replica_has_ended_nothing_is_left():
+    """gRPC waited for its next request for ever, and the garbage collector complained."""
+    async with relaying() as (relays, replica, stream, address):
+        replica.ends = True
+        replica.may_read.set()
+        relays.add(PLACE, address, ADD)
+        await until(lambda: stream.lost == [PLACE])
+        # gRPC's own task, in the words of its name.
+        await until(
+            lambda: not any("request_iterator" in str(task) for task in asyncio.all_tasks())
+        )

@@ -100,6 +100,7 @@ class Relays:
             pass  # its seats are told below; whoever adds them again finds their new owner
         finally:
             stream.cancel()
+            relay.requests.put_nowait(None)
             if self._relays.get(endpoint) is relay:
                 del self._relays[endpoint]
         for place in [place for place, at in self._seats.items() if at is relay]:
@@ -126,7 +127,8 @@ class _Relay:
     """A stream to one replica, and what is to be sent on it."""
 
     def __init__(self) -> None:
-        self.requests: asyncio.Queue[wire.AttendManyRequest] = asyncio.Queue()
+        self.requests: asyncio.Queue[wire.AttendManyRequest | None] = asyncio.Queue()
+        """None: the stream has ended. gRPC would wait for its next request for ever."""
         self.task: asyncio.Task[None] | None = None
 
     def ask(self, table_id: str, request: wire.AttendManyRequest) -> None:
@@ -135,5 +137,5 @@ class _Relay:
         self.requests.put_nowait(request)
 
     async def asked(self) -> AsyncIterator[wire.AttendManyRequest]:
-        while True:
-            yield await self.requests.get()
+        while (request := await self.requests.get()) is not None:
+            yield request

@@ -403,6 +403,7 @@ class _Job:
                 raise RuntimeError(f"{len(sent)} messages were not answered")
         finally:
             is_over = True
+            room.release()  # of a call that has ended, gRPC would wait for the next request
             call.cancel()
             self.waiting.extendleft(reversed(sent))
 
