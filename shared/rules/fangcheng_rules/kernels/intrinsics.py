@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
+
+# Neither is typed.
+_ir: Any = importlib.import_module("llvmlite.ir")
+_cgutils: Any = importlib.import_module("numba.core.cgutils")
 
 
 @intrinsic
@@ -35,9 +38,9 @@ def gather_bits(typing_context: Any, bits: Any, mask: Any) -> Any:
     """The bits of a number at the places that a mask has, side by side. Needs BMI2."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word = ir.IntType(64)
-        pext = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(word, [word, word]), "llvm.x86.bmi.pext.64"
+        word = _ir.IntType(64)
+        pext = _cgutils.get_or_insert_function(
+            builder.module, _ir.FunctionType(word, [word, word]), "llvm.x86.bmi.pext.64"
         )
         return builder.call(pext, arguments)
 
