@@ -5,6 +5,7 @@ Labels are the names in the contract and status codes: never a player, a table o
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from dataclasses import dataclass
@@ -136,6 +137,11 @@ class MetricsEndpoint:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self._server.shutdown()
+        stopping = threading.Thread(target=self._server.shutdown, name="metrics stop")
+        stopping.start()
+        # It looks whether it is to stop at once where somebody connects.
+        with contextlib.suppress(OSError):
+            socket.create_connection(self._server.server_address[:2]).close()
+        stopping.join()
         self._server.server_close()
         self._thread.join()
