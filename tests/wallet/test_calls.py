@@ -128,9 +128,12 @@ async def test_a_hold_goes_to_a_table_and_is_seen_by_its_player(wallet: Served) 
 
 async def test_a_hold_whose_time_is_over_is_given_back_and_counted_no_more(wallet: Served) -> None:
     request = place("m", hold("amy", 100))
-    request.lifetime_seconds = 1
     (placed,) = (await wallet.matchmaking.settlement.PlaceHolds(request)).holds
     await eventually(lambda: wallet.metric("open_holds") == 1)
+    given = settling.HandOverHoldsRequest(
+        hold_ids=[placed.hold_id], table_id="t", lifetime_seconds=1
+    )
+    await wallet.table.settlement.HandOverHolds(given)
     await eventually(lambda: wallet.metric("open_holds") == 0)
     found = await wallet.table.settlement.GetHolds(
         settling.GetHoldsRequest(hold_ids=[placed.hold_id])
