@@ -48,6 +48,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
+	$(BIN)/python tools/deployment.py --check
 	$(BIN)/python tools/rulesdoc.py --check
 	$(BIN)/python -m tools.dashboards --check
 	$(BIN)/python benchmarks/report.py --check
@@ -59,8 +60,9 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 released: setup ## Release the contracts as they are: what was added must not change any more
 	$(BIN)/python tools/released.py --write
 
-docs: protos ## Generate docs/settings.md and docs/rules/ besides
+docs: protos ## Generate docs/settings.md, docs/rules/ and what deploy/ has for containers
 	$(BIN)/python tools/settingsdoc.py
+	$(BIN)/python tools/deployment.py
 	$(BIN)/python tools/rulesdoc.py
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page

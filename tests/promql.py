@@ -13,12 +13,12 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 from fangcheng_evaluation.metrics import Metrics as EvaluationMetrics
-from fangcheng_kit.metrics import CallMetrics, new_registry
+from fangcheng_kit.metrics import CallMetrics, ProcessMetrics, new_registry
 from fangcheng_matchmaking.metrics import Metrics as MatchmakingMetrics
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_wallet.metrics import WalletMetrics
 
-RECORDING = Path(__file__).parents[1] / "deploy" / "prometheus" / "rules" / "recording.yml"
+RULES = Path(__file__).parents[1] / "deploy" / "prometheus" / "rules"
 
 TARGET = frozenset({"job", "instance"})
 """Labels that Prometheus gives every series."""
@@ -72,6 +72,7 @@ def registered() -> dict[str, frozenset[str]]:
     """The labels of every series that our processes may have, by its name."""
     registry = new_registry()
     CallMetrics(registry)
+    ProcessMetrics(registry, "table")
     EvaluationMetrics(registry, ["riverside"])
     MatchmakingMetrics(registry)
     TableMetrics(registry)
@@ -81,7 +82,7 @@ def registered() -> dict[str, frozenset[str]]:
 
 def recorded() -> set[str]:
     """The names of the series that recording rules make."""
-    groups = yaml.safe_load(RECORDING.read_text("utf-8"))["groups"]
+    groups = yaml.safe_load((RULES / "recording.yml").read_text("utf-8"))["groups"]
     return {rule["record"] for group in groups for rule in group["rules"]}
 
 

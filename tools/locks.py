@@ -21,6 +21,8 @@ DISTRIBUTIONS = tuple(
     for pattern in ("protos", "shared/*", "services/*")
     for path in sorted(ROOT.glob(f"{pattern}/pyproject.toml"))
 )
+SERVED_EXTRAS = ("databases", "fast", "tracing")
+"""The extras that services in production have."""
 ADDRESS = re.compile(r"://|^\s*--(?!hash=)|^\s*-\w")
 
 
@@ -30,15 +32,22 @@ def requirements() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = root["dependency-groups"]
     ours: set[str] = set()
     asked: set[str] = set()
+    served: set[str] = set()
     for folder in DISTRIBUTIONS:
         project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
         ours.add(project["name"])
-        asked.update(project["dependencies"], *project.get("optional-dependencies", {}).values())
-    third_party = sorted(line for line in asked if re.split(r"[^\w.-]", line)[0] not in ours)
+        extras = project.get("optional-dependencies", {})
+        asked.update(project["dependencies"], *extras.values())
+        served.update(project["dependencies"], *(extras.get(name, ()) for name in SERVED_EXTRAS))
+
+    def third_party(lines: set[str]) -> list[str]:
+        return sorted(line for line in lines if re.split(r"[^\w.-]", line)[0] not in ours)
+
     return {
         "bootstrap": groups["bootstrap"],
         "bench": groups["bench"],
-        "dev": [*third_party, *groups["dev"], *groups["bootstrap"]],
+        "dev": [*third_party(asked), *groups["dev"], *groups["bootstrap"]],
+        "image": third_party(served),  # after dev, whose versions it has
         "protos": groups["protos"],
     }
 
@@ -53,6 +62,8 @@ def compile_lock(name: str, lines: list[str], extra: list[str]) -> None:
         "--generate-hashes",
         f"--output-file={path}",
     ]
+    if name == "image":
+        command.append(f"--constraint={ROOT / 'requirements' / 'dev.lock'}")
     subprocess.run([*command, *extra], input="\n".join(lines), text=True, check=True, cwd=ROOT)
     locked = path.read_text().splitlines()
     for number, line in enumerate(locked, 1):

@@ -54,6 +54,16 @@ async def test_nothing_makes_a_draining_server_serving_again(
         assert (await health.Check(health_pb2.HealthCheckRequest())).status == NOT_SERVING
 
 
+async def test_a_process_that_waits_or_stops_is_alive(
+    running: Running, health: health_pb2_grpc.HealthStub
+) -> None:
+    running.kit.health(False, "no database")
+    await running.drain()
+    for name, status in (("live", SERVING), ("", NOT_SERVING)):
+        answer = await health.Check(health_pb2.HealthCheckRequest(service=name))
+        assert answer.status == status
+
+
 async def test_a_service_that_says_so_while_it_opens_starts_as_not_serving() -> None:
     @asynccontextmanager
     async def open_service(settings: Settings, kit: Kit) -> AsyncIterator[list[Servicer]]:
@@ -117,3 +127,24 @@ async def test_background_work_that_fails_ends_the_body() -> None:
         async with in_background(work()):
             await asyncio.Event().wait()
     assert isinstance(caught.value.exceptions[0], OSError)
+
+
+async def test_other_hosts_are_told_of_health_alone() -> None:
+    @asynccontextmanager
+    async def open_service(settings: Settings, kit: Kit) -> AsyncIterator[list[Servicer]]:
+        yield [Servicer(add, Echo(), SERVICE)]
+
+    settings = Settings(
+        dev_key=KEY, drain_seconds=0, dangerously_without_tls=True, listen="0.0.0.0:0"
+    )
+    async with serving("echo", settings, open_service) as server:
+        port = server.address.rpartition(":")[2]
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            answer = await health_pb2_grpc.HealthStub(channel).Check(
+                health_pb2.HealthCheckRequest()
+            )
+            assert answer.status == SERVING
+            call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo()
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call.read()
+        assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED

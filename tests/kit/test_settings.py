@@ -6,8 +6,8 @@ import pytest
 from pydantic import Field
 
 from fangcheng_kit.settings import (
+    Address,
     BadSettings,
-    LoopbackAddress,
     Settings,
     load,
     reference,
@@ -19,7 +19,7 @@ from tests.kit.echo import KEY
 class WalletSettings(Settings):
     """The settings of a service."""
 
-    listen: LoopbackAddress = Field(default="127.0.0.1:7104", description="Where it listens.")
+    listen: Address = Field(default="127.0.0.1:7104", description="Where it listens.")
     database: str = Field(default="wallet.db", description="The file; `a|b`.")
     most: int = Field(default=3, gt=0, le=9, description="How many.")
     names: list[str] = Field(default=["a"], description="Which.")
@@ -52,6 +52,16 @@ def test_settings_made_directly_read_no_environment(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("DATABASE", "elsewhere.db")
     settings = WalletSettings(dev_key=KEY, most=5)
     assert (settings.grace_seconds, settings.database, settings.most) == (5, "wallet.db", 5)
+
+
+def test_beyond_this_host_it_listens_only_where_that_is_said_to_be_safe(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FANGCHENG_WALLET_LISTEN", "0.0.0.0:7102")
+    with pytest.raises(BadSettings, match="without TLS a service listens on this host only"):
+        load("wallet", WalletSettings)
+    monkeypatch.setenv("FANGCHENG_DANGEROUSLY_WITHOUT_TLS", "true")
+    assert load("wallet", WalletSettings).listen == "0.0.0.0:7102"
 
 
 def test_a_list_that_is_no_json_is_a_bad_setting(monkeypatch: pytest.MonkeyPatch) -> None:

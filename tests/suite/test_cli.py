@@ -84,6 +84,7 @@ def test_the_promised_commands_are_there() -> None:
         "ledger replay",
         "ledger restore",
         "ledger verify",
+        "migrate",
         "wallet conformance",
         "simulate",
         "record",
@@ -234,6 +235,14 @@ def test_a_token_names_its_subject(run: Run, suite: SuiteFile) -> None:
     assert claims["sub"] == "player:ming"
     assert claims["scopes"] == ["bot", "act_as"]
     assert 55 < claims["exp"] - claims["iat"] < 65
+
+
+def test_a_token_is_signed_where_no_suite_runs_with_the_key_of_the_environment(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANGCHENG_DEV_KEY", KEY)
+    ended = run("token", "operator")
+    assert jwt.decode(ended.output.strip(), KEY, algorithms=["HS256"])["sub"] == "operator"
 
 
 def test_a_token_for_nobody_is_refused(run: Run, suite: SuiteFile) -> None:

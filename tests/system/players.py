@@ -177,7 +177,7 @@ class Bot:
             visit.seen.append(event)
             prompt = event.snapshot.prompt if event.HasField("snapshot") else event.prompt
             if prompt.decision_id and prompt.actions:
-                await self._act(stub, table_id, prompt.decision_id, _answer(prompt))
+                await self._act(stub, table_id, prompt.decision_id, answer(prompt))
             elif event.trustee_changed.decision_id:
                 back = state_pb2.Action(kind="back")
                 await self._act(stub, table_id, event.trustee_changed.decision_id, back)
@@ -197,7 +197,7 @@ class Bot:
         return connect(target, token)
 
 
-def _answer(prompt: events_pb2.Prompt) -> state_pb2.Action:
+def answer(prompt: events_pb2.Prompt) -> state_pb2.Action:
     """Win where it can be; otherwise the first that may be done, and no claims."""
     wins = [action for action in prompt.actions if action.kind == "win"]
     passes = prompt.actions[-1] if prompt.kind in ("claim", "dealt_out") else prompt.actions[0]

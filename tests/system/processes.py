@@ -58,6 +58,12 @@ class Service:
             self._process.kill()
             await self._process.wait()
 
+    async def stop(self) -> None:
+        """SIGTERM, and wait until it has drained and ended, which must go well."""
+        assert self._process is not None
+        self._process.terminate()
+        assert await self._process.wait() == 0, self._log.read_text("utf-8")
+
     def pause(self) -> None:
         """Let it run no further."""
         assert self._process is not None
@@ -68,13 +74,19 @@ class Service:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
-    def metric(self, name: str) -> float:
-        """The sum of a metric over its labels, as its page has it now."""
+    def metric(self, name: str, label: str = "") -> float:
+        """The sum of a metric over its labels, or those with `label`, as its page has it now."""
         address = json.loads(self._port_file.read_text("utf-8"))["metrics"]
         with urllib.request.urlopen(f"http://{address}/metrics") as answer:
             lines = str(answer.read(), "utf-8").splitlines()
         return sum(
             float(line.rpartition(" ")[2])
             for line in lines
-            if line.startswith((f"{name} ", f"{name}{{"))
+            if line.startswith((f"{name} ", f"{name}{{")) and label in line
         )
+
+    def clients(self) -> int:
+        """Channels with health checks, as `connect` makes them, that would call it now."""
+        watch = 'grpc_service="grpc.health.v1.Health"'
+        begun = self.metric("grpc_server_started_total", watch)
+        return int(begun - self.metric("grpc_server_handled_total", watch))

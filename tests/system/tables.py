@@ -10,13 +10,15 @@ from tests.system.wallets import Database
 
 
 class Cluster:
-    """Matchmaking, table services and evaluators, two each, and a wallet on a PostgreSQL server."""
+    """Matchmaking, table services and evaluators, two each, and wallets on a PostgreSQL server."""
 
-    def __init__(self, folder: Path, pools: str) -> None:
+    def __init__(self, folder: Path, pools: str, wallets: int = 1) -> None:
         """`pools`: as in a file of pools."""
         self.server = Database(folder, "postgres")
         self._folder = folder
         self._pools = pools
+        self._most_wallets = wallets
+        self.wallets: list[Service] = []
         self.matchmaking: list[Service] = []
         self.tables: list[Service] = []
         self.evaluators: list[Service] = []
@@ -27,7 +29,12 @@ class Cluster:
     @property
     def services(self) -> list[Service]:
         """All of them."""
-        return [*self.matchmaking, *self.tables, self.wallet, *self.evaluators]
+        return [*self.matchmaking, *self.tables, *self.wallets, *self.evaluators]
+
+    @property
+    def wallet(self) -> Service:
+        """The only wallet, or the first."""
+        return self.wallets[0]
 
     async def start(self) -> None:
         """Start the server and everything on it."""
@@ -36,14 +43,17 @@ class Cluster:
         self.queues = await self._database("queues")
         ledger = await self._database("ledger")
         folder = self._folder
-        self.wallet = Service(folder, "wallet", DATABASE=ledger, DRAIN_SECONDS="0")
+        self.wallets = [
+            Service(folder, "wallet", number, DATABASE=ledger)
+            for number in range(self._most_wallets)
+        ]
         self.evaluators = [Service(folder, "evaluation", number) for number in range(2)]
-        evaluation = _target(self.evaluators)
+        evaluation = self.all_evaluators
         self.tables = [
             Service(
                 *(folder, "table", number),
                 DATABASE=self.journal,
-                WALLET=self.wallet.address,
+                WALLET=self.all_wallets,
                 EVALUATION=evaluation,
                 START_GRACE_SECONDS="120",
             )
@@ -55,7 +65,7 @@ class Cluster:
             Service(
                 *(folder, "matchmaking", number),
                 DATABASE=self.queues,
-                WALLET=self.wallet.address,
+                WALLET=self.all_wallets,
                 EVALUATION=evaluation,
                 TABLE=self.all_tables,
                 POOLS=str(pools),
@@ -82,6 +92,16 @@ class Cluster:
     def all_tables(self) -> str:
         """The target of both table services."""
         return _target(self.tables)
+
+    @property
+    def all_wallets(self) -> str:
+        """The target of all wallets."""
+        return _target(self.wallets)
+
+    @property
+    def all_evaluators(self) -> str:
+        """The target of both evaluators."""
+        return _target(self.evaluators)
 
     @property
     def all_matchmaking(self) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
+from fangcheng_kit.tracing import OFF
 from fangcheng_table import operating, votes
 from fangcheng_table.errors import (
     JournalUnavailable,
@@ -52,6 +53,8 @@ async def playing(folder: Path) -> AsyncIterator[tuple[Stage, LiveTable]]:
 
 class OneTable:
     """As much of the tables of a process as a gateway asks for."""
+
+    tracing = OFF
 
     def __init__(self, table: LiveTable) -> None:
         self._table = table

@@ -273,6 +273,18 @@ async def test_two_wallets_write_beside_each_other(
     assert sum(answer is True for answer in answers) == 20
 
 
+async def test_two_wallets_that_take_turns_link_what_both_have_written(
+    two: tuple[PostgresStore, PostgresStore],
+) -> None:
+    await tend(two[0])
+    for number in range(6):
+        await two[number % 2].deposit(deposit(f"turn {number}", "amy", 1))
+    while await two[0].link(100):
+        pass
+    report = await two[1].verify()
+    assert (report.finding, report.unchained) == ("", 0)
+
+
 async def test_a_refusal_is_never_founded_on_what_another_wallet_has_changed(
     two: tuple[PostgresStore, PostgresStore],
 ) -> None:

@@ -31,7 +31,7 @@ _TILES = (
         "Hands that were asked about. Compare with what is usual at this hour, and with what the "
         "processes can do (docs/performance.md).",
         "cps",
-        or_zero(rate(HANDS), EVALUATION),
+        rate(HANDS),
     ),
     stat(
         "Fullest queue",
@@ -85,7 +85,7 @@ _ASKED = (
         "What is asked, in hands a second. A call that grows alone shows who asks more: tables "
         "analyse and score, bulk calls come from studios.",
         "cps",
-        (Query(or_zero(rate(HANDS, "call"), EVALUATION, call="none"), "{{call}}"),),
+        (Query(rate(HANDS, "call"), "{{call}}"),),
         stacked=True,
     ),
     Panel(
@@ -93,7 +93,7 @@ _ASKED = (
         "What is asked, by rule set. One that falls to 0 while its tables live is not answered: "
         "look at hands without an answer.",
         "cps",
-        (Query(or_zero(rate(HANDS, "rule_set"), EVALUATION, rule_set="none"), "{{rule_set}}"),),
+        (Query(rate(HANDS, "rule_set"), "{{rule_set}}"),),
         stacked=True,
         to=Link("fangcheng-tables", "Tables by rule set"),
     ),
@@ -104,11 +104,7 @@ _ASKED = (
         "cps",
         (
             Query(
-                or_zero(
-                    rate(f'fangcheng_evaluation_hands_total{{{OF}, answered="no"}}', "call"),
-                    EVALUATION,
-                    call="none",
-                ),
+                rate(f'fangcheng_evaluation_hands_total{{{OF}, answered="no"}}', "call"),
                 "{{call}}",
             ),
         ),
@@ -144,7 +140,7 @@ _SCALING = (
         "How hands are shared out, a second. A new process that gets none is not found by its "
         "callers: check the addresses that they are given.",
         "cps",
-        (Query(or_zero(rate(HANDS, "instance"), EVALUATION, instance="none"), "{{instance}}"),),
+        (Query(rate(HANDS, "instance"), "{{instance}}"),),
         stacked=True,
     ),
     Panel(

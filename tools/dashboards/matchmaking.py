@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .board import Board, Limits, Link, Panel, Query, Row, Variable, stat
-from .promql import MATCHMAKING, TABLE, or_zero, percentile, percentiles, rate, share_of
+from .promql import MATCHMAKING, percentile, percentiles, rate, share_of
 
 MINE = 'instance=~"$matchmaker"'
 OF = f'{MINE}, pool=~"$pool"'
@@ -14,7 +14,7 @@ OLDEST = f"fangcheng_matchmaking_oldest_ticket_age_seconds{{{OF}}}"
 
 def _rate_by(metric: str, label: str, match: str = OF) -> tuple[Query, ...]:
     """A counter's growth by a label."""
-    query = or_zero(rate(f"{metric}{{{match}}}", label), MATCHMAKING, **{label: "none"})
+    query = rate(f"{metric}{{{match}}}", label)
     return (Query(query, f"{{{{{label}}}}}"),)
 
 
@@ -24,14 +24,14 @@ _TILES = (
         "Players in the queues. Where it only grows, nobody is seated: look at the age of the "
         "oldest ticket, pool by pool.",
         "none",
-        or_zero(f'sum({WAITING}{{{OF}, kind="player"}})', MATCHMAKING),
+        f'sum({WAITING}{{{OF}, kind="player"}})',
     ),
     stat(
         "Oldest ticket",
         "How long the longest waiting player waits already. Where it only grows, a pool is stuck: "
         "see whether it is paused and whether steps are repeated.",
         "s",
-        or_zero(f"max({OLDEST})", MATCHMAKING),
+        f"max({OLDEST})",
         Limits(3, 30),
         to=Link("fangcheng-matchmaking", "Age of the oldest ticket"),
     ),
@@ -54,10 +54,7 @@ _TILES = (
         "Matches that got their table. At 0 while players wait, look at the matches under way and "
         "at the steps that are repeated.",
         "cpm",
-        or_zero(
-            "60 * " + rate(f'fangcheng_matchmaking_matches_total{{{OF}, outcome="seated"}}'),
-            MATCHMAKING,
-        ),
+        "60 * " + rate(f'fangcheng_matchmaking_matches_total{{{OF}, outcome="seated"}}'),
         to=Link("fangcheng-matchmaking", "Matches by outcome"),
     ),
     stat(
@@ -73,7 +70,7 @@ _TILES = (
         "Tickets that could not be seated, a minute. Those without means are usual; others are a "
         "fault: look at the reasons.",
         "cpm",
-        or_zero(f"60 * {rate(f'fangcheng_matchmaking_failed_tickets_total{{{OF}}}')}", MATCHMAKING),
+        f"60 * {rate(f'fangcheng_matchmaking_failed_tickets_total{{{OF}}}')}",
         to=Link("fangcheng-matchmaking", "Why tickets fail"),
     ),
 )
@@ -123,7 +120,7 @@ _WAIT = (
         "s",
         (
             Query(
-                or_zero(f"60 * {rate(f'{WAITS}_bucket{{{OF}}}', 'le')}", MATCHMAKING, le="+Inf"),
+                f"60 * {rate(f'{WAITS}_bucket{{{OF}}}', 'le')}",
                 "{{le}}",
             ),
         ),
@@ -159,11 +156,11 @@ _OUTCOME = (
         "cps",
         (
             Query(
-                or_zero(rate(f"fangcheng_matchmaking_filled_tables_total{{{OF}}}"), MATCHMAKING),
+                rate(f"fangcheng_matchmaking_filled_tables_total{{{OF}}}"),
                 "tables filled with bots",
             ),
             Query(
-                or_zero(rate(f"fangcheng_matchmaking_backfilled_seats_total{{{OF}}}"), MATCHMAKING),
+                rate(f"fangcheng_matchmaking_backfilled_seats_total{{{OF}}}"),
                 "seats given again",
             ),
         ),
@@ -191,6 +188,7 @@ _FAULTS = (
             ),
             Query(f"sum(fangcheng_matchmaking_unfinished_matches{{{MINE}}})", "under way"),
         ),
+        width=6,
         to=Link("fangcheng-runtime", "Failed calls by status"),
     ),
     Panel(
@@ -200,11 +198,12 @@ _FAULTS = (
         "cps",
         (
             Query(
-                or_zero(rate('fangcheng_table_closed_total{reason="deserted"}'), TABLE),
+                rate('fangcheng_table_closed_total{reason="deserted"}'),
                 "tables deserted",
             ),
             Query(rate("fangcheng_wallet_expired_holds_total"), "holds that ran out"),
         ),
+        width=6,
         to=Link("fangcheng-wallet", "Holds that ran out"),
     ),
     Panel(
@@ -213,6 +212,16 @@ _FAULTS = (
         "tells line, key and reason.",
         "cps",
         _rate_by("fangcheng_matchmaking_pool_reloads_total", "outcome", MINE),
+        width=6,
+    ),
+    Panel(
+        "Paused pools",
+        "1 while an operator has paused a pool: nobody is matched in it, and who waits keeps his "
+        "place. Nobody remembers why: end it (PausePool), players wait.",
+        "none",
+        (Query(f"max by (pool) (fangcheng_matchmaking_paused{{{OF}}})", "{{pool}}"),),
+        width=6,
+        highest=1,
     ),
 )
 

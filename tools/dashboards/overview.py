@@ -30,7 +30,7 @@ _TILES = (
         "Tables that are not closed. A sudden fall while processes are up means that no new ones "
         "open: look at the queues.",
         "none",
-        or_zero(f"sum({LIVE})", TABLE),
+        f"sum({LIVE})",
         to=Link("fangcheng-tables", "Tables by phase"),
     ),
     stat(
@@ -38,7 +38,7 @@ _TILES = (
         "Hands that ended, however they did. At 0 with tables live, play hangs: look at the "
         "tables' questions to evaluators and at the journal.",
         "cpm",
-        or_zero(f"60 * {rate('fangcheng_table_hands_total')}", TABLE),
+        f"60 * {rate('fangcheng_table_hands_total')}",
         to=Link("fangcheng-tables", "Hands by ending"),
     ),
     stat(
@@ -55,7 +55,7 @@ _TILES = (
         "Settlements and releases of holds that the wallet has refused and tables keep. They are "
         "not paid until somebody looks: the table's log names them and the reason.",
         "none",
-        or_zero("sum(fangcheng_table_parked)", TABLE),
+        "sum(fangcheng_table_parked)",
         Limits(1, 1),
         to=Link("fangcheng-wallet", "What tables still owe"),
     ),
@@ -82,7 +82,7 @@ _TILES = (
         "Players in all queues. Where it only grows, nobody is seated: look at the age of the "
         "oldest ticket, pool by pool.",
         "none",
-        or_zero('sum(fangcheng_matchmaking_waiting_tickets{kind="player"})', MATCHMAKING),
+        'sum(fangcheng_matchmaking_waiting_tickets{kind="player"})',
         to=Link("fangcheng-matchmaking", "Waiting players"),
     ),
     stat(
@@ -99,7 +99,7 @@ _TILES = (
         "Age of the oldest settlement or release that the wallet has not acknowledged. Beyond a "
         "minute the wallet or its database is away: see whether it serves.",
         "s",
-        or_zero("max(fangcheng_table_outbox_oldest_age_seconds)", TABLE),
+        "max(fangcheng_table_outbox_oldest_age_seconds)",
         Limits(10, 60),
         to=Link("fangcheng-wallet", "Age of what tables still owe"),
     ),
@@ -137,7 +137,7 @@ _GRAPHS = (
         "Where people play. One rule set that falls alone has a fault of its own: its pools, its "
         "newest revision, or what evaluators answer for it.",
         "none",
-        (Query(or_zero(f"sum by (rule_set) ({LIVE})", TABLE, rule_set="none"), "{{rule_set}}"),),
+        (Query(f"sum by (rule_set) ({LIVE})", "{{rule_set}}"),),
         stacked=True,
         to=Link("fangcheng-tables"),
     ),
@@ -174,7 +174,7 @@ _GRAPHS = (
         "none",
         (
             Query(
-                or_zero("sum by (kind) (fangcheng_table_outbox)", TABLE, kind="none"),
+                "sum by (kind) (fangcheng_table_outbox)",
                 "{{kind}}",
             ),
         ),

@@ -1,8 +1,8 @@
 """Pieces of PromQL that many panels share.
 
-No panel stays empty: a counter that nobody has raised yet and a percentile of nothing are 0, as
-long as a process is there to say so. Where none is scraped there is nothing, for 0 would be a lie
-then.
+No panel stays empty. Processes tell all their series from the start, at 0; what there still can be
+nothing of, a percentile or a share of nothing and calls that failed, is 0 as long as a process is
+there to say so. Where none is scraped there is nothing, for 0 would be a lie then.
 """
 
 from __future__ import annotations

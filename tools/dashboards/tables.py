@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .board import Board, Limits, Link, Panel, Query, Row, Variable, stat
-from .promql import TABLE, or_zero, percentile, percentiles, rate, share_of
+from .promql import TABLE, percentile, percentiles, rate, share_of
 
 MINE = 'instance=~"$table"'
 OF = f'{MINE}, rule_set=~"$rule_set"'
@@ -12,13 +12,13 @@ LIVE = f'fangcheng_tables{{{OF}, phase!="closed"}}'
 
 def _by(metric: str, label: str, match: str = MINE) -> tuple[Query, ...]:
     """A gauge summed up by a label."""
-    query = or_zero(f"sum by ({label}) ({metric}{{{match}}})", TABLE, **{label: "none"})
+    query = f"sum by ({label}) ({metric}{{{match}}})"
     return (Query(query, f"{{{{{label}}}}}"),)
 
 
 def _rate_by(metric: str, label: str, match: str = MINE) -> tuple[Query, ...]:
     """A counter's growth by a label."""
-    query = or_zero(rate(f"{metric}{{{match}}}", label), TABLE, **{label: "none"})
+    query = rate(f"{metric}{{{match}}}", label)
     return (Query(query, f"{{{{{label}}}}}"),)
 
 
@@ -32,7 +32,7 @@ _TILES = (
         "Tables that are not closed. Compare with what is usual at this hour; a sudden fall means "
         "that no new ones open: look at matchmaking.",
         "none",
-        or_zero(f"sum({LIVE})", TABLE),
+        f"sum({LIVE})",
         to=Link("fangcheng-matchmaking"),
     ),
     stat(
@@ -40,7 +40,7 @@ _TILES = (
         "Streams of seats. Far below four for each table, players have lost their connection: "
         "look at what is in front of the service, Envoy first.",
         "none",
-        or_zero(f'sum(fangcheng_table_streams{{{MINE}, kind="seat"}})', TABLE),
+        f'sum(fangcheng_table_streams{{{MINE}, kind="seat"}})',
         to=Link("fangcheng-tables", "Streams"),
     ),
     stat(
@@ -48,7 +48,7 @@ _TILES = (
         "Hands that ended, however they did. At 0 with tables live, play hangs: look at the "
         "questions that wait for an evaluator and at the journal.",
         "cpm",
-        or_zero(f"60 * {rate(f'fangcheng_table_hands_total{{{OF}}}')}", TABLE),
+        f"60 * {rate(f'fangcheng_table_hands_total{{{OF}}}')}",
     ),
     stat(
         "Acts shown within 50 ms",
@@ -199,11 +199,7 @@ _PLAYERS = (
         "s",
         (
             Query(
-                or_zero(
-                    f"60 * {rate(f'fangcheng_table_act_seconds_bucket{{{MINE}}}', 'le')}",
-                    TABLE,
-                    le="+Inf",
-                ),
+                f"60 * {rate(f'fangcheng_table_act_seconds_bucket{{{MINE}}}', 'le')}",
                 "{{le}}",
             ),
         ),
@@ -233,7 +229,7 @@ _PLAYERS = (
         "none",
         (
             Query(
-                or_zero(f"sum(fangcheng_table_trustee_seats{{{MINE}}})", TABLE),
+                f"sum(fangcheng_table_trustee_seats{{{MINE}}})",
                 "seats played by the table",
             ),
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .board import Board, Limits, Link, Panel, Query, Row, Variable, stat
-from .promql import TABLE, WALLET, or_zero, percentile, percentiles, rate, share_of
+from .promql import WALLET, percentile, percentiles, rate, share_of
 
 MINE = 'instance=~"$wallet"'
 SETTLEMENTS = "fangcheng_wallet_settlements_total"
@@ -24,7 +24,7 @@ _TILES = (
         "Settlements and releases of holds that the wallet has refused and tables keep. They are "
         "not paid until somebody looks: the table's log names them and the reason.",
         "none",
-        or_zero("sum(fangcheng_table_parked)", TABLE),
+        "sum(fangcheng_table_parked)",
         Limits(1, 1),
         to=Link("fangcheng-wallet", "What tables still owe"),
     ),
@@ -33,7 +33,7 @@ _TILES = (
         "Age of the oldest settlement or release that the wallet has not acknowledged. Beyond a "
         "minute the wallet or its database is away: see whether it serves.",
         "s",
-        or_zero("max(fangcheng_table_outbox_oldest_age_seconds)", TABLE),
+        "max(fangcheng_table_outbox_oldest_age_seconds)",
         Limits(10, 60),
         to=Link("fangcheng-wallet", "Age of what tables still owe"),
     ),
@@ -118,7 +118,7 @@ _RIGHT = (
         "hands in which nothing is owed; where they part, look at what tables still owe.",
         "cps",
         (
-            Query(or_zero(rate("fangcheng_table_hands_total"), TABLE), "hands ended"),
+            Query(rate("fangcheng_table_hands_total"), "hands ended"),
             Query(rate("fangcheng_table_settlements_total"), "settled, say tables"),
             Query(rate(f'{SETTLEMENTS}{{outcome=~"paid|short"}}'), "paid, says the wallet"),
         ),
@@ -135,11 +135,11 @@ _OWED = (
         "none",
         (
             Query(
-                or_zero("sum by (kind) (fangcheng_table_outbox)", TABLE, kind="none"),
+                "sum by (kind) (fangcheng_table_outbox)",
                 "{{kind}}",
             ),
             Query(
-                or_zero("sum by (kind) (fangcheng_table_parked)", TABLE, kind="none"),
+                "sum by (kind) (fangcheng_table_parked)",
                 "{{kind}}, refused",
             ),
         ),
@@ -152,11 +152,7 @@ _OWED = (
         "s",
         (
             Query(
-                or_zero(
-                    "max by (kind) (fangcheng_table_outbox_oldest_age_seconds)",
-                    TABLE,
-                    kind="none",
-                ),
+                "max by (kind) (fangcheng_table_outbox_oldest_age_seconds)",
                 "{{kind}}",
             ),
         ),

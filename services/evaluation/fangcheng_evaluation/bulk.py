@@ -127,7 +127,7 @@ class Bulk:
             while start < hands:
                 part = slice(start, start + self._chunk(batch))
                 chunk, out = batch.hands[part], results[part]
-                seconds = await self._lane.do(len(chunk), partial(_timed, batch, chunk, out))
+                seconds = await self._lane.do(len(chunk), partial(self._timed, batch, chunk, out))
                 self._learn(batch, seconds / len(chunk))
                 start = part.stop
         return self._counted(call, batch, results)
@@ -139,7 +139,7 @@ class Bulk:
         if known is None or known * hands > AT_ONCE_SECONDS:
             return None
         results: packed.Records = np.empty(hands, packed.RESULT)
-        self._learn(batch, _timed(batch, batch.hands, results) / hands)
+        self._learn(batch, self._timed(batch, batch.hands, results) / hands)
         return self._counted(call, batch, results)
 
     async def stream(
@@ -197,6 +197,14 @@ class Bulk:
         request = cast(pb.StreamHandsRequest, reading.result())
         return await self.evaluate(call, read(request), held_back=True)
 
+    def _timed(self, batch: Batch, hands: packed.Records, out: packed.Records) -> float:
+        """In a thread: seconds of CPU time that it took."""
+        begun, begun_cpu = time.perf_counter(), time.thread_time()
+        packed.evaluate(batch.rules, hands, batch.ask, out)
+        cpu_seconds = time.thread_time() - begun_cpu
+        self._metrics.took(batch.rules.id, time.perf_counter() - begun)
+        return cpu_seconds
+
     def _chunk(self, batch: Batch) -> int:
         known = self._seconds_per_hand.get((batch.rules.id, batch.ask))
         wanted = int(CHUNK_SECONDS / known) if known else 0
@@ -213,13 +221,6 @@ class Bulk:
         answered.inc(len(results) - bad)
         refused.inc(bad)
         return results
-
-
-def _timed(batch: Batch, hands: packed.Records, out: packed.Records) -> float:
-    """Seconds of CPU time that it took."""
-    begun = time.thread_time()
-    packed.evaluate(batch.rules, hands, batch.ask, out)
-    return time.thread_time() - begun
 
 
 def _next(requests: AsyncIterator[pb.StreamHandsRequest]) -> Reading:

@@ -5,8 +5,11 @@ Plain data in and out; the wire is `convert`'s. Everything here may run in any t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +20,34 @@ from fangcheng_rules.ruleset import Options, RuleSet
 from fangcheng_rules.rulesets import known, rule_set
 
 _MOST_REMEMBERED = 1_024
+
+T = TypeVar("T")
+
+
+class _Spent(threading.local):
+    """What a thread has spent in the rules."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+
+_spent = _Spent()
+
+
+def timed(rules: RuleSet, work: Callable[[], T]) -> T:
+    """Has something of a rule set computed, and notes how long it took."""
+    begun = time.perf_counter()
+    try:
+        return work()
+    finally:
+        seconds = _spent.seconds
+        seconds[rules.id] = seconds.get(rules.id, 0.0) + time.perf_counter() - begun
+
+
+def spent() -> dict[str, float]:
+    """The seconds that this thread has spent in each rule set since it was last asked."""
+    seconds, _spent.seconds = _spent.seconds, {}
+    return seconds
 
 
 def chosen(id: str, revision: int, given: Mapping[str, object]) -> tuple[RuleSet, Options]:

@@ -44,6 +44,9 @@ class Lane:
         self._waiting = 0
         self._held_back: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._seconds_per_hand = 0.0
+        metrics.limit.set(most_waiting)
+        metrics.threads.inc(threads)
+        metrics.waiting.set_function(lambda: self._waiting)
 
     def close(self) -> None:
         """Lets what is at work finish, and drops the rest."""
@@ -81,13 +84,15 @@ class Lane:
 
         def timed() -> tuple[T, float, float]:
             begun = time.perf_counter()
-            return work(), begun - asked, time.perf_counter() - begun
+            with self._metrics.busy.track_inprogress():
+                return work(), begun - asked, time.perf_counter() - begun
 
         result, waited_seconds, took_seconds = await asyncio.get_running_loop().run_in_executor(
             self._executor, timed
         )
         self._metrics.queued.observe(waited_seconds)
         self._metrics.worked.observe(took_seconds)
+        self._metrics.chunk_hands.observe(hands)
         newest = took_seconds / hands
         self._seconds_per_hand += NEWEST * (newest - self._seconds_per_hand)
         return result
@@ -116,7 +121,6 @@ class Lane:
                 self._waiting += held
                 let_in.set_result(None)
             self._held_back.popleft()
-        self._metrics.waiting.set(self._waiting)
 
     def _retry_after_seconds(self) -> float:
         """When half of what waits now should be done."""

@@ -31,7 +31,7 @@ from fangcheng_rules.scoring import score
 
 from . import bulk, convert
 from .bulk import Bulk
-from .core import chosen, warm_up
+from .core import chosen, spent, timed, warm_up
 from .lanes import Busy, Lane
 from .metrics import Metrics
 from .settings import EvaluationSettings
@@ -40,6 +40,7 @@ SERVICE = "fangcheng.evaluation.v1.EvaluationService"
 
 Question = TypeVar("Question", evaluation_pb2.AnalyzeRequest, evaluation_pb2.ScoreRequest)
 Answer = TypeVar("Answer", bound=Message)
+T = TypeVar("T")
 
 
 class Evaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
@@ -128,7 +129,7 @@ class Evaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
         try:
             with _refusals():
                 async with self._single.admitted(1):
-                    found = await self._single.do(1, lambda: answer(question))
+                    found = await self._single.do(1, self._measured(partial(answer, question)))
             answered = True
         finally:
             self._metrics.count(call, question.rules.id, answered=answered)
@@ -143,12 +144,24 @@ class Evaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
                 for start in range(0, len(questions), self._chunk_hands):
                     chunk = questions[start : start + self._chunk_hands]
                     answers = await self._batches.do(
-                        len(chunk), partial(self._answers, chunk, answer)
+                        len(chunk), self._measured(partial(self._answers, chunk, answer))
                     )
                     for question, found in zip(chunk, answers, strict=True):
                         answered = not isinstance(found, rules_pb2.Problem)
                         self._metrics.count(call, question.rules.id, answered=answered)
                         yield found
+
+    def _measured(self, work: Callable[[], T]) -> Callable[[], T]:
+        """The work of a chunk, for a thread, with what the rules take of it measured."""
+
+        def measured() -> T:
+            try:
+                return work()
+            finally:
+                for rule_set, seconds in spent().items():
+                    self._metrics.took(rule_set, seconds)
+
+        return measured
 
     def _answers(
         self, questions: Sequence[Question], answer: Callable[[Question], Answer]
@@ -183,7 +196,10 @@ def analysis_of(request: evaluation_pb2.AnalyzeRequest) -> evaluation_pb2.Analys
         hand = convert.hand_from_wire(request.hand)
         flowers = convert.flowers_from_wire(request.flowers)
         rules.check_tiles(hand, flowers)
-        found = analyze(rules, options, hand, progress=request.progress, flowers=flowers)
+        found = timed(
+            rules,
+            lambda: analyze(rules, options, hand, progress=request.progress, flowers=flowers),
+        )
         return convert.analysis_to_wire(found, rules)
 
 
@@ -196,7 +212,7 @@ def score_of(request: evaluation_pb2.ScoreRequest) -> rules_pb2.Score:
             convert.options_from_wire(request.rules.options),
         )
         hand = convert.finished_from_wire(request.hand)
-        return convert.score_to_wire(score(rules, options, hand), rules)
+        return convert.score_to_wire(timed(rules, lambda: score(rules, options, hand)), rules)
 
 
 def refusal(error: RulesError) -> ServiceError:

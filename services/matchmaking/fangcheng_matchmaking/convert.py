@@ -48,6 +48,12 @@ _MODES = {
     Mode.ANTI_CHEAT: matchmaking_pb2.POOL_MODE_ANTI_CHEAT,
     Mode.PRACTICE: matchmaking_pb2.POOL_MODE_PRACTICE,
 }
+_TABLE_MODES = {
+    Mode.CASUAL: table_pb2.TABLE_MODE_CASUAL,
+    Mode.RANKED: table_pb2.TABLE_MODE_RANKED,
+    Mode.ANTI_CHEAT: table_pb2.TABLE_MODE_ANTI_CHEAT,
+    Mode.PRACTICE: table_pb2.TABLE_MODE_PRACTICE,
+}
 
 
 def ticket(view: View, player_id: str) -> matchmaking_pb2.Ticket:
@@ -268,6 +274,7 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
         rounds=match.terms.rounds,
         starting_chips=match.terms.starting_chips,
         labels=dict(match.labels),
+        mode=_TABLE_MODES[match.mode] if match.mode else table_pb2.TABLE_MODE_ROOM,
     )
     for clock in fields(match.terms.timing):
         value = getattr(match.terms.timing, clock.name)

@@ -112,6 +112,8 @@ class NewTicket:
     is_bot: bool = False
     queued_ms: int
     """When it was queued, in milliseconds since 1970; its age counts from here."""
+    trace: str = ""
+    """The `traceparent` of the call that queued it, so that what becomes of it is of its trace."""
 
     def __post_init__(self) -> None:
         if not isfinite(self.rating):
@@ -389,6 +391,8 @@ class Match:
     pool_id: str
     terms: Terms
     seats: tuple[MatchSeat, ...]
+    mode: Mode | None = None
+    """Of the pool; None: they come from a private room."""
     labels: Mapping[str, str] = field(default_factory=dict)
     state: MatchState = MatchState.FORMED
     formed_ms: int = 0
@@ -401,6 +405,8 @@ class Match:
     """Of the table `table_id`, which its one player is to get; None: it gets a table of its own."""
     failed: Mapping[str, Problem] = field(default_factory=dict)
     """RETURNING: the tickets that do not go back, by id."""
+    trace: str = ""
+    """The `traceparent` of what formed it, so that its steps are of the same trace."""
 
     @property
     def hold_ids(self) -> tuple[str, ...]:
@@ -436,6 +442,7 @@ def form_offer(match_id: str, pool: Pool, vacancy: Vacancy, ticket: Ticket, now_
         match_id=match_id,
         pool_id=pool.pool_id,
         terms=pool.terms,
+        mode=pool.mode,
         seats=(_match_seat(ticket, member),),
         formed_ms=now_ms,
         filled=ticket.standby,
@@ -455,6 +462,7 @@ def form_match(
         match_id=match_id,
         pool_id=pool.pool_id,
         terms=pool.terms,
+        mode=pool.mode,
         seats=tuple(_match_seat(ticket, member) for ticket, member in drawn),
         labels=shared_labels(ticket.labels for ticket in group if not ticket.standby),
         formed_ms=now_ms,

@@ -98,6 +98,8 @@ class Hands:
         try:
             await self._tables.leave(hand.table_id, player_id)
         except grpc.aio.AioRpcError as error:
-            self._log.warning("cannot leave for a player", table=hand.table_id, problem=str(error))
+            self._log.warning(
+                "cannot leave for a player", table_id=hand.table_id, problem=str(error)
+            )
         else:
-            self._log.info("a player leaves", table=hand.table_id, reason=reason)
+            self._log.info("a player leaves", table_id=hand.table_id, reason=reason)

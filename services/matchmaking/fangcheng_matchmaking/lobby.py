@@ -10,6 +10,8 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
+from fangcheng_kit.trace_context import traceparent
+
 from . import rooms
 from .core import Match, Member, NewTicket, OptionValue, Problem, Ticket
 from .joining import CannotJoin, Joining, occupied
@@ -220,6 +222,7 @@ class Lobby:
             room_id=room.room_id,
             labels=room.labels,
             queued_ms=self._clock_ms(),
+            trace=traceparent(),
         )
 
     def _check_tries(self, player_id: str) -> None:

@@ -26,10 +26,14 @@ from typing import Any
 
 import grpc.aio
 
+from fangcheng_kit import logs
+from fangcheng_kit.tracing import OFF, Tracing
+
 from .board import Board
 from .core import Match, MatchState, Problem, TicketState
 from .metrics import Metrics
 from .partners import Refused, TableNow, Tables, Unanswered, Wallet
+from .spans import driven
 from .store import SomebodyLeaves, Store, StoreUnavailable, WrongStep
 
 FIRST_BACKOFF_SECONDS = 0.05
@@ -71,6 +75,7 @@ class Matches:
         table_given: Callable[[str], None],
         seat_refused: Callable[[Match, Problem], None],
         log: Any,
+        tracing: Tracing = OFF,
     ) -> None:
         """`table_refused` and `table_given` are told the pool, so that one that fails can pause."""
         self._store = store
@@ -85,10 +90,16 @@ class Matches:
         self._table_given = table_given
         self._seat_refused = seat_refused
         self._log = log
+        self._tracing = tracing
 
     async def drive(self, match: Match) -> None:
         """Takes a match to its end, from wherever it stands."""
-        log = self._log.bind(match=match.match_id, pool=match.pool_id)
+        logs.request_id.set(match.match_id)  # for what it calls, and writes
+        with driven(self._tracing, match):
+            await self._drive(match)
+
+    async def _drive(self, match: Match) -> None:
+        log = self._log.bind(match_id=match.match_id, pool_id=match.pool_id)
         backoff = Backoff(self._longest_backoff_seconds, self._chance)
         at: Match | None = match
         with self._metrics.unfinished.track_inprogress():
@@ -176,17 +187,17 @@ class Matches:
         self._metrics.seated(match.pool_id, waits, filled=match.filled)
         if match.seat is not None:
             self._metrics.backfilled(match.pool_id)
-        self._log.info("seated", match=match.match_id, table=table_id, pool=match.pool_id)
+        self._log.info("seated", match_id=match.match_id, table_id=table_id, pool_id=match.pool_id)
         return None
 
     async def _clear(self, match: Match, table_id: str) -> None:
         """Has the players leave a table that none of them was told of."""
-        self._log.warning("a table for nobody", match=match.match_id, table=table_id)
+        self._log.warning("a table for nobody", match_id=match.match_id, table_id=table_id)
         for seat in match.seats:
             try:
                 await self._tables.leave(table_id, seat.player_id)
             except grpc.aio.AioRpcError as error:  # then it closes as one that nobody comes to
-                self._log.warning("cannot leave a table", table=table_id, problem=str(error))
+                self._log.warning("cannot leave a table", table_id=table_id, problem=str(error))
 
     async def _return(self, match: Match) -> None:
         for hold_id in match.hold_ids:
@@ -200,7 +211,7 @@ class Matches:
             if ticket.state is TicketState.FAILED and ticket.problem is not None:
                 self._metrics.failed(ticket.pool_id, ticket.problem.reason)
         self._log.info(
-            "returned", match=match.match_id, pool=match.pool_id, failed=len(match.failed)
+            "returned", match_id=match.match_id, pool_id=match.pool_id, failed=len(match.failed)
         )
 
     def _refused(self, match: Match, problem: Problem) -> None:
@@ -208,8 +219,8 @@ class Matches:
         self._table_refused(match.pool_id)
         self._log.error(
             "match refused",
-            match=match.match_id,
-            pool=match.pool_id,
+            match_id=match.match_id,
+            pool_id=match.pool_id,
             reason=problem.reason,
             problem=problem.message,
         )

@@ -20,6 +20,8 @@ from typing import Any, TypeVar
 
 import grpc.aio
 
+from fangcheng_kit.tracing import OFF, Tracing
+
 from .admission import Admission
 from .backfill import Backfill
 from .board import Board, View
@@ -41,6 +43,7 @@ from .matches import Backoff, Matches, free_players
 from .matching import Queue
 from .metrics import Metrics
 from .partners import Seat, TableNow, Tables, Unanswered, Wallet
+from .spans import formed
 from .store import (
     UNREADABLE,
     UNREADABLE_VERSION,
@@ -112,6 +115,7 @@ class Matchmaker:
         calendar: Calendar,
         room_minutes: float,
         clock_ms: Callable[[], int] = wall_clock_ms,
+        tracing: Tracing = OFF,
     ) -> None:
         """`clock_ms`: milliseconds since 1970. What only lasts is measured by the loop's clock."""
         self.offers = offers
@@ -123,6 +127,7 @@ class Matchmaker:
         self._tables = tables
         self._metrics = metrics
         self._log = log
+        self._tracing = tracing
         self._chance = chance
         self._clock_ms = clock_ms
         self._table_check_seconds = table_check_seconds
@@ -171,6 +176,7 @@ class Matchmaker:
             table_given=self._resume,
             seat_refused=self._backfill.refused,
             log=log,
+            tracing=tracing,
         )
         self.lobby = Lobby(
             store,
@@ -324,6 +330,9 @@ class Matchmaker:
     async def _join(self, new: NewTicket) -> Joined:
         joined = await self._joining.join(new)
         self.board.put(joined.ticket)
+        if not joined.replayed:
+            ticket = joined.ticket
+            self._log.info("ticket queued", ticket_id=ticket.ticket_id, pool_id=ticket.pool_id)
         return joined
 
     async def _leave(self, ticket_id: str) -> Ticket:
@@ -340,8 +349,13 @@ class Matchmaker:
         """Does a change to its end, even when the client that asked for it goes away."""
         task = asyncio.ensure_future(work)
         self._begun.add(task)
-        task.add_done_callback(self._begun.discard)
+        task.add_done_callback(self._done)
         return await asyncio.shield(task)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._begun.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at: who would have been told may have gone away
 
     async def _keep_leases(self) -> None:
         """Renews the leases, and takes up the matches and tickets of replicas that are gone."""
@@ -423,7 +437,7 @@ class Matchmaker:
                 try:
                     await self._form_in(queue)
                 except Exception:  # the store; the tickets wait in it
-                    self._log.exception("cannot form matches", pool=queue.pool.pool_id)
+                    self._log.exception("cannot form matches", pool_id=queue.pool.pool_id)
                     self._back_off(queue.pool.pool_id)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds_to_next()):
@@ -451,7 +465,15 @@ class Matchmaker:
     async def _form(self, match: Match, tickets: tuple[Ticket, ...]) -> None:
         self._driven.add(match.match_id)
         try:
-            self.board.put(*await self._store.form(match))
+            with formed(self._tracing, match, tickets) as span:
+                match = replace(match, trace=span.trace.parent if span.trace else "")
+                self.board.put(*await self._store.form(match))
+                self._log.info(
+                    "match formed",
+                    match_id=match.match_id,
+                    pool_id=match.pool_id,
+                    ticket_ids=[ticket.ticket_id for ticket in tickets],
+                )
         except BaseException as error:
             self._driven.discard(match.match_id)
             self.board.put_back(tickets)
@@ -479,7 +501,7 @@ class Matchmaker:
         """A ticket that the store does not know any more keeps no others waiting."""
         for ticket in tickets:
             if ticket.ticket_id == ticket_id:
-                self._log.error("a ticket is gone from the store", ticket=ticket_id)
+                self._log.error("a ticket is gone from the store", ticket_id=ticket_id)
                 gone = replace(ticket, state=TicketState.FAILED, problem=UNREADABLE)
                 self.board.put(replace(gone, version=ticket.version + 1))
 

@@ -1,9 +1,13 @@
-"""What is measured of the queues. Labels are pools of the configuration and reasons of a list."""
+"""What is measured of the queues. Labels are reasons of a list, and pools of the configuration.
+
+All series are there from the start, at 0, so that an alert can tell nothing from no news.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -11,43 +15,58 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from .core import Offer
 from .matching import Queue
 
-_REASONS = frozenset(
-    {
-        "INSUFFICIENT_BALANCE",
-        "UNKNOWN_WALLET",
-        "PLAYER_FROZEN",
-        "UNKNOWN_POOL",
-        "POOL_CHANGED",
-        "TICKET_UNREADABLE",
-    }
+_REASONS = (
+    *("INSUFFICIENT_BALANCE", "UNKNOWN_WALLET", "PLAYER_FROZEN", "UNKNOWN_POOL"),
+    *("POOL_CHANGED", "TICKET_UNREADABLE", "OTHER"),
 )
+# Closest around the promise of 3 seconds; the longest are those of a pool that nobody comes to.
 _WAIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600)
+
+MOST_POOLS = 32
+"""Pools that have series of their own, the first of the file; a pool has 34 series."""
+REST = "other"
+"""All other pools, private rooms, and pools that are gone, under one label."""
+
+Queues = Callable[[str], Sequence[Queue]]
+"""The queues of a pool, as they are then."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """The counters of a pool."""
+
+    wait_seconds: Histogram
+    seated: Counter
+    returned: Counter
+    filled: Counter
+    backfilled: Counter
+    failed: Mapping[str, Counter]
 
 
 class Metrics:
-    """The metrics of one process; of the pools that it measures alone."""
+    """The metrics of one process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._pools: frozenset[str] = frozenset()
-        self.waiting = Gauge(
+        self._pools: dict[str, _Pool] = {}
+        self._waiting = Gauge(
             "fangcheng_matchmaking_waiting_tickets",
             "Tickets that wait, by pool; kind is player or standby.",
             ("pool", "kind"),
             registry=registry,
         )
-        self.oldest_seconds = Gauge(
+        self._oldest_seconds = Gauge(
             "fangcheng_matchmaking_oldest_ticket_age_seconds",
             "Age of the oldest waiting player's ticket; 0 where nobody waits.",
             ("pool",),
             registry=registry,
         )
-        self.fill_after_seconds = Gauge(
+        self._fill_after_seconds = Gauge(
             "fangcheng_matchmaking_fill_after_seconds",
             "After which wait bots fill a table up, as the pool is configured; 0: never.",
             ("pool",),
             registry=registry,
         )
-        self.paused = Gauge(
+        self._paused = Gauge(
             "fangcheng_matchmaking_paused",
             "1 where an operator has paused the pool: nobody is matched.",
             ("pool",),
@@ -84,12 +103,13 @@ class Metrics:
             ("pool", "reason"),
             registry=registry,
         )
-        self._reloads = Counter(
+        reloads = Counter(
             "fangcheng_matchmaking_pool_reloads_total",
             "Times that the pools were read anew; outcome is used or refused.",
             ("outcome",),
             registry=registry,
         )
+        self._used, self._refused = reloads.labels("used"), reloads.labels("refused")
         self._repeated = Counter(
             "fangcheng_matchmaking_repeated_steps_total",
             "Steps of matches that had no answer from wallet or table and were repeated.",
@@ -100,81 +120,111 @@ class Metrics:
             "Matches that are neither seated nor returned.",
             registry=registry,
         )
+        self.measure({}, lambda pool: (), tuple)
 
     def measure(
-        self,
-        offers: Mapping[str, Offer],
-        queues: Callable[[str], Sequence[Queue]],
-        pauses: Callable[[], Container[str]],
+        self, offers: Mapping[str, Offer], queues: Queues, pauses: Callable[[], Container[str]]
     ) -> None:
         """Measures these pools from now on.
 
         `queues` are those of a pool, and `pauses` the pools that are paused, as they are then.
         """
-        before, self._pools = self._pools, frozenset(offers)
-        for pool in before - self._pools:
-            for kind in ("player", "standby"):
-                self.waiting.remove(pool, kind)
-            for gauge in (self.oldest_seconds, self.fill_after_seconds, self.paused):
-                gauge.remove(pool)
-        for pool, offer in offers.items():
-            self.fill_after_seconds.labels(pool).set(offer.pool.fill_with_bots_after_ms / 1_000)
-        for pool in self._pools - before:
-            # From 0 on: what begins with its first count hides that one from rate().
-            self._wait_seconds.labels(pool)
-            for outcome in ("seated", "returned"):
-                self._matches.labels(pool, outcome)
-            self.paused.labels(pool).set_function(partial(_paused, pauses, pool))
-            self.waiting.labels(pool, "player").set_function(partial(_players, queues, pool))
-            self.waiting.labels(pool, "standby").set_function(partial(_standby, queues, pool))
-            self.oldest_seconds.labels(pool).set_function(partial(_age_seconds, queues, pool))
+        named = [pool for pool in offers if pool != REST][:MOST_POOLS]
+        for pool in self._pools.keys() - {*named, REST}:
+            del self._pools[pool]
+            self._forget(pool)
+        rest = [pool for pool in offers if pool not in named]
+        for label, pools in {**{pool: [pool] for pool in named}, REST: rest}.items():
+            if label not in self._pools:
+                self._pools[label] = self._counted(label)
+            fill_ms = [offers[pool].pool.fill_with_bots_after_ms for pool in pools]
+            self._fill_after_seconds.labels(label).set(max(fill_ms, default=0) / 1_000)
+            self._look_at(label, pools, queues, pauses)
 
     def seated(self, pool: str, waits_seconds: Iterable[float], *, filled: bool) -> None:
         """A match has its table."""
-        pool = self._bounded(pool)
-        self._matches.labels(pool, "seated").inc()
+        counted = self._of(pool)
+        counted.seated.inc()
         if filled:
-            self._filled.labels(pool).inc()
+            counted.filled.inc()
         for seconds in waits_seconds:
-            self._wait_seconds.labels(pool).observe(seconds)
+            counted.wait_seconds.observe(seconds)
 
     def backfilled(self, pool: str) -> None:
         """A seat at a table under way was given to another."""
-        self._backfilled.labels(self._bounded(pool)).inc()
+        self._of(pool).backfilled.inc()
 
     def returned(self, pool: str) -> None:
         """A match fell through."""
-        self._matches.labels(self._bounded(pool), "returned").inc()
+        self._of(pool).returned.inc()
 
     def failed(self, pool: str, reason: str) -> None:
         """A ticket could not be seated."""
-        self._failed.labels(self._bounded(pool), reason if reason in _REASONS else "OTHER").inc()
+        failed = self._of(pool).failed
+        failed[reason if reason in failed else "OTHER"].inc()
 
     def reloaded(self, *, used: bool) -> None:
         """The pools were read anew."""
-        self._reloads.labels("used" if used else "refused").inc()
+        (self._used if used else self._refused).inc()
 
     def repeated(self) -> None:
         """A step had no answer."""
         self._repeated.inc()
 
-    def _bounded(self, pool: str) -> str:
+    def _of(self, pool: str) -> _Pool:
         # Tickets may outlive the pool that they were queued in.
-        return pool if pool in self._pools else "other"
+        return self._pools.get(pool) or self._pools[REST]
+
+    def _counted(self, pool: str) -> _Pool:
+        return _Pool(
+            self._wait_seconds.labels(pool),
+            self._matches.labels(pool, "seated"),
+            self._matches.labels(pool, "returned"),
+            self._filled.labels(pool),
+            self._backfilled.labels(pool),
+            {reason: self._failed.labels(pool, reason) for reason in _REASONS},
+        )
+
+    def _look_at(
+        self,
+        label: str,
+        pools: Sequence[str],
+        queues: Queues,
+        pauses: Callable[[], Container[str]],
+    ) -> None:
+        def count(of: Callable[[Queue], int]) -> float:
+            return sum(of(queue) for pool in pools for queue in queues(pool))
+
+        self._waiting.labels(label, "player").set_function(partial(count, len))
+        self._waiting.labels(label, "standby").set_function(partial(count, _standby))
+        self._oldest_seconds.labels(label).set_function(partial(_age_seconds, queues, pools))
+        self._paused.labels(label).set_function(
+            lambda: float(sum(pool in pauses() for pool in pools))
+        )
+
+    def _forget(self, pool: str) -> None:
+        for kind in ("player", "standby"):
+            self._waiting.remove(pool, kind)
+        for outcome in ("seated", "returned"):
+            self._matches.remove(pool, outcome)
+        for reason in _REASONS:
+            self._failed.remove(pool, reason)
+        for metric in (
+            *(self._oldest_seconds, self._fill_after_seconds, self._paused),
+            *(self._wait_seconds, self._filled, self._backfilled),
+        ):
+            metric.remove(pool)
 
 
-def _players(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
-    return sum(len(queue) for queue in queues(pool))
+def _standby(queue: Queue) -> int:
+    return queue.standby
 
 
-def _standby(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
-    return sum(queue.standby for queue in queues(pool))
-
-
-def _paused(pauses: Callable[[], Container[str]], pool: str) -> float:
-    return float(pool in pauses())
-
-
-def _age_seconds(queues: Callable[[str], Sequence[Queue]], pool: str) -> float:
-    queued = [one.oldest_queued_ms for one in queues(pool) if one.oldest_queued_ms is not None]
-    return max(0.0, time.time() - min(queued) / 1_000) if queued else 0.0
+def _age_seconds(queues: Queues, pools: Sequence[str]) -> float:
+    since = [
+        queue.oldest_queued_ms
+        for pool in pools
+        for queue in queues(pool)
+        if queue.oldest_queued_ms is not None
+    ]
+    return max(0.0, time.time() - min(since) / 1_000) if since else 0.0

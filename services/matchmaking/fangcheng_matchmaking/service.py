@@ -30,6 +30,7 @@ from fangcheng_kit.errors import (
 )
 from fangcheng_kit.migrations import BadDatabase
 from fangcheng_kit.settings import is_postgres
+from fangcheng_kit.trace_context import traceparent
 
 from . import convert, refusals
 from .admission import Admission, NotAdmitted
@@ -99,6 +100,7 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
             standby=request.standby,
             is_bot=BOT_SCOPE in caller.scopes,
             queued_ms=wall_clock_ms(),
+            trace=traceparent(),
         )
         try:
             joined = await self._matchmaker.join(new)
@@ -350,6 +352,7 @@ async def open_service(
             ),
             metrics,
             log=kit.log,
+            tracing=kit.tracing,
             chance=random.SystemRandom(),
             table_check_seconds=settings.table_check_seconds,
             longest_backoff_seconds=settings.longest_backoff_seconds,

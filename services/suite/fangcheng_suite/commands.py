@@ -103,6 +103,33 @@ def up(
 
 @app.command()
 @told
+def migrate(
+    wallet: Annotated[
+        str | None, typer.Option(envvar="FANGCHENG_WALLET_DATABASE", help="The ledger's address.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(envvar="FANGCHENG_TABLE_DATABASE", help="The journal's address.")
+    ] = None,
+    matchmaking: Annotated[
+        str | None,
+        typer.Option(envvar="FANGCHENG_MATCHMAKING_DATABASE", help="The queues' address."),
+    ] = None,
+) -> None:
+    """Make the tables of PostgreSQL databases, or bring them up to date, before services start.
+
+    Each service does so for itself when it starts; where it may not, or a roll-out should stop
+    before anything is replaced, run this first.
+
+    Example: `fangcheng migrate --wallet postgresql://db/wallet --table postgresql://db/tables`
+    """
+    from .migrating import migrate_all
+
+    databases = {"wallet": wallet, "table": table, "matchmaking": matchmaking}
+    run(lambda: migrate_all(databases, make_console()))
+
+
+@app.command()
+@told
 def bots(
     pool: Annotated[list[str], typer.Option(help="A pool that bots may fill up; repeatable.")],
     count: Annotated[int, typer.Option(min=1, max=1_000, help="Bots in each pool.")] = 3,
@@ -143,6 +170,14 @@ def token(
         list[str] | None, typer.Option(help="A scope, such as `act_as` or `bot`; repeatable.")
     ] = None,
     ttl: Annotated[float, typer.Option(min=1, help="Seconds that it is good for.")] = 3600.0,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="FANGCHENG_DEV_KEY",
+            help="The key to sign with. Default: that of the suite which runs here.",
+            show_default=False,
+        ),
+    ] = None,
     state: State = None,
 ) -> None:
     """Print a development token, signed with the key of the running suite.
@@ -151,8 +186,8 @@ def token(
     """
     from fangcheng_kit.principal import mint_token
 
-    key = StateFolder(state or default_folder()).read().key
     try:
+        key = key or StateFolder(state or default_folder()).read().key
         made = mint_token(key, subject, scope or [], ttl)
     except ValueError as error:
         raise SuiteError(str(error), "Example: fangcheng token player:ming") from None

@@ -64,6 +64,7 @@ def _pools(rules: RuleSet, demo_hands: int) -> list[dict[str, Any]]:
             # Points alone: silver never meets a bot that fills a table up.
             "id": practice_pool(rules),
             "name": f"练习 Practice: {name}",
+            "mode": "practice",
             "rules": {"id": rules.id},
             "stakes": [points],
             "hands": PRACTICE_HANDS,

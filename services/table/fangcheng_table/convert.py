@@ -11,7 +11,16 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_rules.ruleset import OptionValue
 
 from .errors import DuplicateFee
-from .events import AwayPolicy, Fee, SeatPlan, Stake, TableCreated, TalkRules, Timing
+from .events import (
+    AwayPolicy,
+    Fee,
+    SeatPlan,
+    Stake,
+    TableCreated,
+    TableMode,
+    TalkRules,
+    Timing,
+)
 from .ids import READY, VOTE, table_question_id
 from .state import Phase, TableState
 from .store import OperatorAction
@@ -19,6 +28,15 @@ from .store import OperatorAction
 AWAY_POLICIES: dict[state_pb2.AwayPolicy.ValueType, AwayPolicy] = {
     state_pb2.AWAY_POLICY_ESCAPE: "escape",
     state_pb2.AWAY_POLICY_TRUSTEE_TO_END: "trustee_to_end",
+}
+
+MODES: dict[wire.TableMode.ValueType, TableMode] = {
+    wire.TABLE_MODE_UNSPECIFIED: "",
+    wire.TABLE_MODE_CASUAL: "casual",
+    wire.TABLE_MODE_RANKED: "ranked",
+    wire.TABLE_MODE_ANTI_CHEAT: "anti_cheat",
+    wire.TABLE_MODE_PRACTICE: "practice",
+    wire.TABLE_MODE_ROOM: "room",
 }
 
 PHASES: dict[Phase, state_pb2.TablePhase.ValueType] = {
@@ -149,7 +167,7 @@ def canonical(request: wire.CreateTableRequest) -> str:
         "labels": sorted(request.labels.items()),
     }
     # What came into the contract later is left out where it is not used: a request of before is
-    # still the same.
+    # still the same. The mode is left out always: the table is the same one under each.
     if request.fees:
         body["fees"] = [
             [fee.seat if fee.HasField("seat") else None, fee.currency, fee.book, fee.amount]

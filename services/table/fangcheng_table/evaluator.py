@@ -19,6 +19,7 @@ from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng_client import explain
 from fangcheng_kit import Batcher
+from fangcheng_kit.tracing import OFF, Tracing
 from fangcheng_rules.analysis import Analysis
 from fangcheng_rules.errors import RulesError
 from fangcheng_rules.hand import Hand
@@ -59,12 +60,14 @@ class Evaluator:
         metrics: TableMetrics,
         log: Any,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        tracing: Tracing = OFF,
     ) -> None:
         self._stub = EvaluationServiceStub(channel)
         self._metrics = metrics
-        self._seconds = {kind: metrics.answers.labels(kind) for kind in ("analyze", "score")}
+        self._seconds = metrics.answers
         self._log = log
         self._pause = pause
+        self._tracing = tracing
         self._failing = False
         self._known: set[tuple[str, int]] = set()
         self._analyses: Batcher[evaluation.AnalyzeRequest, Analysis] = Batcher(
@@ -72,9 +75,15 @@ class Evaluator:
             most_items=MOST_TOGETHER,
             most_running=MOST_CALLS,
             gap_seconds=GAP_SECONDS,
+            tracing=tracing,
+            span="evaluator.batch",
         )
         self._scores: Batcher[evaluation.ScoreRequest, Score] = Batcher(
-            self._score, most_items=MOST_TOGETHER, most_running=MOST_CALLS
+            self._score,
+            most_items=MOST_TOGETHER,
+            most_running=MOST_CALLS,
+            tracing=tracing,
+            span="evaluator.batch",
         )
 
     async def analyze(
@@ -109,7 +118,8 @@ class Evaluator:
     async def _until_answered(self, kind: str, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         started = time.monotonic()
         pause_seconds = FIRST_PAUSE_SECONDS
-        with self._metrics.questions.track_inprogress():
+        asked = self._tracing.span("evaluator.question", kind=kind)
+        with self._metrics.questions.track_inprogress(), asked:
             while True:
                 try:
                     answer = await ask()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import Action
@@ -83,6 +83,10 @@ class TalkRules:
     """They hear it too."""
 
 
+TableMode = Literal["", "casual", "ranked", "anti_cheat", "practice", "room"]
+"""How the players of a table came together; '': that was not said."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableCreated:
     """The first event: all that the table follows from, the root of its secrets included."""
@@ -111,6 +115,8 @@ class TableCreated:
     starting_chips: int = 0
     """Units that each seat begins with at a table without stakes; 0: they are not limited."""
     talk: TalkRules = TalkRules()
+    mode: TableMode = ""
+    """How its players came together; it is counted under that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,15 +310,19 @@ class HandSettled:
     """Seats that could not pay all they owed, or have less left than the table's minimum."""
 
 
+CLOSING_REASONS: Final = (
+    *("hands_played", "player_left", "escape", "bankrupt", "not_ready", "removed"),
+    *("dissolved", "closed", "deserted"),
+)
+"""Why a table closes. `dissolved`: by vote; `closed`: by an operator."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableClosed:
-    """Nothing more is played.
-
-    `hands_played`, `player_left`, `escape`, `bankrupt`, `not_ready`, `removed`, `dissolved` (by
-    vote), `closed` (by an operator) or `deserted`.
-    """
+    """Nothing more is played."""
 
     reason: str
+    """One of `CLOSING_REASONS`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from fangcheng_rules import events as play
+from fangcheng_rules.scoring import End
 
 from .events import HandOpened, HandSettled, PlayerSeated, TableCreated
 from .settlement import is_owed
@@ -12,9 +13,9 @@ from .state import TableState
 from .store import HandEntry, Record
 
 
-def ending_of(event: play.HandEnded) -> str:
+def word_of(end: type[End]) -> str:
     """How a hand ended, in a word: `win`, `draw`, `escape`, `dissolved`, `eight_flowers`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", type(event.end).__name__).lower()
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", end.__name__).lower()
 
 
 FOLLOWED = (TableCreated, PlayerSeated, HandOpened, play.HandEnded, HandSettled)
@@ -61,7 +62,7 @@ class FinishedHands:
             case HandOpened(hand_number):
                 self._number, self._first_sequence = hand_number, record.sequence
             case play.HandEnded() as ended:
-                self._ended_ms, self._ending = record.time_ms, ending_of(ended)
+                self._ended_ms, self._ending = record.time_ms, word_of(type(ended.end))
                 if not is_owed(self._table, ended.end, charged=self._charged):
                     return self._entry(record)
             case HandSettled():

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_kit.errors import ServiceError
+from fangcheng_kit.tracing import NOBODY, Origin, Trace, origin
 
 from . import convert, convert_play, operating, votes
 from .asking import Asking
@@ -54,6 +55,7 @@ from .store import (
 )
 from .surroundings import Surroundings
 from .talk import Talk
+from .telling import Telling
 from .viewers import Viewers
 
 T = TypeVar("T")
@@ -68,6 +70,7 @@ class _Input:
 
     do: Callable[[Table], Any]
     outcome: asyncio.Future[Any]
+    origin: Origin
     value: Any = None
     error: ServiceError | None = None
 
@@ -90,9 +93,11 @@ class LiveTable:
         around: Surroundings,
         epoch: int,
         opening: Opening | None = None,
+        made_by: Trace | None = None,
     ) -> None:
         """`records`: its journal; with an `opening`, what follows after it. `epoch`: under which
-        this process owns it; 0: it does not, as it need not where nothing is left to do.
+        this process owns it; 0: it does not, as it need not where nothing is left to do. `made_by`:
+        the call that has just created it.
 
         Raises `UnknownEvent` for an opening that cannot be read.
         """
@@ -110,8 +115,9 @@ class LiveTable:
             self._hands = FinishedHands.between_hands(state)
             self._sequence = opening.sequence
         self._table = self._folded(records, opening)
+        self._telling = Telling(self._table.state.created, around, made_by)
         self._talk = Talk(self._table.state.created.talk, around.phrases)
-        self._counted = around.metrics.table(self.state.created.rule_set)
+        self._counted = around.metrics.table(self.state.created)
         self._time_ms = 0
         self._done = False
         self._stored(records)
@@ -275,7 +281,7 @@ class LiveTable:
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         # Nobody need wait for it; then a failure is no news either, since the table goes on.
         outcome.add_done_callback(lambda done: done.cancelled() or done.exception())
-        given = _Input(change, outcome)
+        given = _Input(change, outcome, origin())
         if self._done:
             # Nothing changes any more, so that there is nothing to store.
             _do(given, self._table)
@@ -296,6 +302,7 @@ class LiveTable:
             while not (self._done or self._moved):
                 inputs, self._inbox = self._inbox, []
                 self._work.clear()
+                (inputs[0].origin if inputs else NOBODY).enter()
                 try:
                     if is_broken:
                         await self._rebuild()
@@ -331,7 +338,7 @@ class LiveTable:
                     given.tell()
                 else:
                     given.tell(Moved(self.table_id) if self._moved else JournalUnavailable())
-            self._counted.under(None)
+            self._counted.gone()
 
     def let_go(self) -> None:
         """Play it no longer: another process does, or will. Its task ends, then its readers do."""
@@ -344,18 +351,20 @@ class LiveTable:
 
     async def _turn(self, inputs: Sequence[_Input]) -> None:
         """One batch: inputs, what is due, the journal, the viewers, the outcomes."""
-        table = self._table
+        table, began_ns = self._table, time.time_ns()
         for given in inputs:
             _do(given, table)
         table.advance(self._around.clock.now_ms())
         told = table.take()
-        if told:
-            await self._store(told)
-        for given in inputs:
-            given.tell()
-        table.arm(self._around.clock.now_ms())
-        self._asking.ask(table, self._post)
-        self._counted.under(table.state.phase)
+        causes = [given.origin.trace for given in inputs]
+        with self._telling.span(causes, told, began_ns, table.state.hand_number):
+            if told:
+                await self._store(told)
+            for given in inputs:
+                given.tell()
+            table.arm(self._around.clock.now_ms())
+            self._asking.ask(table, self._post)
+        self._counted.stands(table.state)
 
     async def _store(self, told: Sequence[Event]) -> None:
         self._time_ms = max(self._time_ms, time.time_ns() // 1_000_000)
@@ -397,9 +406,8 @@ class LiveTable:
         if hands:
             self._around.finished()
         self._keep_opening(records)
-        self._around.metrics.see(self.state.created.rule_set, told)
-        if closed is not None:
-            self._around.log.info("table closed", table_id=self.table_id, reason=closed.reason)
+        self._counted.tells(told)
+        self._telling.log(told, self.state.hand_number)
 
     def _stored(self, records: Sequence[Record]) -> None:
         if records:

@@ -10,6 +10,7 @@ from functools import partial
 from fangcheng.table.v1 import events_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit.errors import ServiceError
+from fangcheng_kit.tracing import Span, here
 
 from .errors import Moved, NotAdded, PlayedElsewhere, ReaderTooSlow, ReplicaBusy
 from .feed import Reader, Waiter
@@ -166,7 +167,8 @@ class ManySeats:
             await self._may_say()
             match request.WhichOneof("message"):
                 case "add":
-                    await self._add(request.add)
+                    with self._span("AttendMany add", request.add.table_id):
+                        await self._add(request.add)
                 case "remove":
                     place = (request.remove.player_id, request.remove.table_id)
                     if not self._drop(place):
@@ -219,14 +221,19 @@ class ManySeats:
             if place not in self._seats:
                 raise NotAdded
             table, _ = self._seats[place]
-            # Another may have the seat by now.
-            await table.act(table.seat_of(act.player_id), decision_id, act.act.action)
+            with self._span("AttendMany act", place[1]):
+                # Another may have the seat by now.
+                await table.act(table.seat_of(act.player_id), decision_id, act.act.action)
         except ServiceError as error:
             self._problem(place, error, decision_id)
             return
         acted = wire.SeatActed(player_id=place[0], table_id=place[1], decision_id=decision_id)
         self._accepted.append(acted)
         self._waiter.wake()
+
+    def _span(self, name: str, table_id: str) -> Span:
+        """Each message begins a trace: the stream's own would hold all that happens for hours."""
+        return self._tables.tracing.span(name, [], links=[here()], table_id=table_id)
 
     def _acted(self, task: asyncio.Task[None]) -> None:
         self._acts.discard(task)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import grpc
 import grpc.aio
 
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
+from fangcheng_kit import logs
+from fangcheng_kit.tracing import NOBODY, OFF, Tracing
 
 from .convert_settlement import payments_from_wire, settle_request, short_seats
 from .events import Payment
-from .metrics import TableMetrics
+from .metrics import Errand, TableMetrics
 from .settlement import Settlement
 
 FIRST_PAUSE_SECONDS = 0.1
@@ -56,6 +60,7 @@ class Outbox:
         hold_seconds: int,
         metrics: TableMetrics,
         log: Any,
+        tracing: Tracing = OFF,
     ) -> None:
         """`park_seconds`: the pause after a refusal, which only a person can mend.
 
@@ -66,6 +71,15 @@ class Outbox:
         self._park_seconds = park_seconds
         self._metrics = metrics
         self._log = log
+        self._tracing = tracing
+        self._numbers = itertools.count()
+        self._waiting: dict[Errand, dict[int, float]] = {}
+        """Since when each has waited, the oldest first."""
+        self._parked: dict[Errand, set[int]] = {}
+        """Those of them that were refused."""
+        for kind in get_args(Errand):
+            self._waiting[kind], self._parked[kind] = {}, set()
+            metrics.measure_outbox(kind, self._waiting[kind], self._parked[kind])
 
     async def settle(self, settlement: Settlement, labels: Mapping[str, str]) -> Paid:
         """Pay a hand. Returns when the wallet has acknowledged it, however late."""
@@ -75,7 +89,10 @@ class Outbox:
             settled = (await self._stub.Settle(request)).settlement
             return Paid(payments_from_wire(settled, settlement), short_seats(settled, settlement))
 
-        paid = await self._until_done("settle", settlement.key, settle)
+        if not logs.request_id.get():  # nobody's act has ended the hand
+            logs.request_id.set(settlement.key)
+        with self._tracing.span("outbox.settle", settlement_key=settlement.key):
+            paid = await self._until_done("settle", settlement.key, settle)
         self._metrics.settlements.inc()
         return paid
 
@@ -121,16 +138,16 @@ class Outbox:
                 await asyncio.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
             else:
+                NOBODY.enter()  # to renew them belongs to no call any more
                 await asyncio.sleep(self._hold_seconds / 2)
                 pause_seconds = FIRST_PAUSE_SECONDS
 
     async def _until_done(
-        self, kind: str, what: str, call: Callable[[], Awaitable[Answer]]
+        self, kind: Errand, what: str, call: Callable[[], Awaitable[Answer]]
     ) -> Answer:
         pause_seconds = FIRST_PAUSE_SECONDS
-        parked = False
-        outbox = self._metrics.outbox.labels(kind)
-        outbox.inc()
+        number, waiting, parked = next(self._numbers), self._waiting[kind], self._parked[kind]
+        waiting[number] = time.monotonic()
         try:
             while True:
                 try:
@@ -139,9 +156,8 @@ class Outbox:
                     code, problem = error.code(), error.details()
                 except LookupError as error:  # payments of parties that there are not
                     code, problem = grpc.StatusCode.OK, f"the answer cannot be read: {error}"
-                if code not in _PASSING and not parked:
-                    parked = True
-                    self._metrics.parked.labels(kind).inc()
+                if code not in _PASSING and number not in parked:
+                    parked.add(number)
                     self._log.error(
                         "the wallet refuses; parked",
                         kind=kind,
@@ -149,9 +165,8 @@ class Outbox:
                         code=code.name,
                         problem=problem,
                     )
-                await asyncio.sleep(self._park_seconds if parked else pause_seconds)
+                await asyncio.sleep(self._park_seconds if number in parked else pause_seconds)
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
         finally:
-            outbox.dec()
-            if parked:
-                self._metrics.parked.labels(kind).dec()
+            del waiting[number]
+            parked.discard(number)

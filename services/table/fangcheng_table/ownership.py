@@ -52,6 +52,7 @@ class Ownership:
         self._left_over = False
         self._retiring = False
         self._failing = False
+        self._begun = False
 
     @property
     def retiring(self) -> bool:
@@ -62,6 +63,7 @@ class Ownership:
         """Take part, and take over what nobody owns."""
         await self._journal.join(self.owner, self._lease_ms)
         await self._claim_share()
+        self._begun = True
 
     async def keep(self) -> None:
         """Renew the lease and claim what is free, until cancelled."""
@@ -95,13 +97,19 @@ class Ownership:
         """One table, if nobody owns it and this process can play it."""
         if self._retiring:
             return None
-        claims = await self._journal.claim(self.owner.owner_id, self._plays, 1, table_id)
+        claims = await self._claim(1, table_id)
         return claims[0] if claims else None
 
     async def others(self) -> list[Owner]:
         """The other processes that play tables, those of the newest version first."""
         others = [one for one in await self._journal.owners() if one != self.owner]
         return sorted(others, key=lambda one: one.release, reverse=True)
+
+    async def _claim(self, limit: int, table_id: str = "") -> list[Claim]:
+        claims = await self._journal.claim(self.owner.owner_id, self._plays, limit, table_id)
+        if self._begun:
+            self._metrics.taken_over.inc(sum(claim.abandoned for claim in claims))
+        return claims
 
     async def _renew(self) -> None:
         if await self._journal.renew(self.owner.owner_id, self._lease_ms):
@@ -125,7 +133,7 @@ class Ownership:
         self._left_over = True
         if limit <= 0:
             return
-        claims = await self._journal.claim(self.owner.owner_id, self._plays, limit)
+        claims = await self._claim(limit)
         for claim in claims:
             self._take(claim)
         if claims:

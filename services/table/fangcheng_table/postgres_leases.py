@@ -52,7 +52,8 @@ async def claim(
     """Take over what nobody owns; what another process is claiming at this moment is its."""
     rows = await db.fetch(
         f"WITH free AS ("  # noqa: S608
-        "  SELECT h.place, t.table_id FROM heads h JOIN tables t USING (place)"
+        "  SELECT h.place, t.table_id, h.owner_id <> '' AS abandoned"
+        "  FROM heads h JOIN tables t USING (place)"
         "  JOIN unnest($2::text[], $3::integer[]) AS plays (rule_set, revision)"
         "    USING (rule_set, revision)"
         f"  WHERE NOT h.done AND h.owner_id NOT IN ({_LIVE})"
@@ -62,7 +63,7 @@ async def claim(
         "), taken AS ("
         "  UPDATE heads h SET owner_id = $1, epoch = h.epoch + 1 FROM free"
         "  WHERE h.place = free.place RETURNING h.place, h.epoch"
-        ") SELECT table_id, epoch FROM taken JOIN free USING (place) ORDER BY place",
+        ") SELECT table_id, epoch, abandoned FROM taken JOIN free USING (place) ORDER BY place",
         owner_id,
         [rule_set for rule_set, _ in plays],
         [revision for _, revision in plays],

@@ -289,13 +289,16 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         clock = GameClock(round(settings.lease_seconds * 500), lost)
         around = Surroundings(
             journal=journal,
-            evaluator=Evaluator(kit.connect(settings.evaluation), metrics, kit.log),
+            evaluator=Evaluator(
+                kit.connect(settings.evaluation), metrics, kit.log, tracing=kit.tracing
+            ),
             outbox=Outbox(
                 kit.connect(settings.wallet),
                 settings.park_seconds,
                 settings.hold_seconds,
                 metrics,
                 kit.log,
+                kit.tracing,
             ),
             metrics=metrics,
             log=kit.log,
@@ -309,6 +312,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
             finished=news.tell,
             stopping=kit.draining,
             phrases=frozenset(settings.phrases.split()),
+            tracing=kit.tracing,
             storing=lambda works: kit.health(works, "" if works else "the journal does not store"),
         )
         endpoint = settings.advertised or kit.address

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from fangcheng_kit import Settings
-from fangcheng_kit.settings import Database
+from fangcheng_kit.settings import Database, split_address
 
 
 class TableSettings(Settings):
@@ -27,7 +27,11 @@ class TableSettings(Settings):
     )
     advertised: str = Field(
         "",
-        description="`host:port` under which players reach this process; empty: where it listens.",
+        validate_default=True,
+        description=(
+            "`host:port` under which players and the other replicas reach this process; empty: "
+            "where it listens."
+        ),
     )
     version: str = Field(
         "",
@@ -93,3 +97,15 @@ class TableSettings(Settings):
         le=2_592_000,
         description="Lifetime that a table gives its holds; it is renewed at half of it.",
     )
+
+    @field_validator("advertised")
+    @classmethod
+    def _is_an_address(cls, advertised: str, info: ValidationInfo) -> str:
+        """Every address of this host is none that others could be told."""
+        if advertised:
+            split_address(advertised)
+            return advertised
+        host, _ = split_address(info.data.get("listen", "127.0.0.1:0"))
+        if host in ("0.0.0.0", "::"):  # noqa: S104 (looked for, not listened on)
+            raise ValueError("it must be set where the service listens on all addresses of a host")
+        return advertised

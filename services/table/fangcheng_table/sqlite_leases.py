@@ -49,16 +49,16 @@ def claim(
     if alive is None:
         return []
     rows = db.execute(
-        f"SELECT place, table_id, epoch + 1, rule_set, revision FROM tables"  # noqa: S608
+        f"SELECT place, table_id, epoch + 1, owner_id <> '', rule_set, revision FROM tables"  # noqa: S608
         f" WHERE done = 0 AND NOT {_LIVE} AND (? = '' OR table_id = ?) ORDER BY place",
         (now_ms, table_id, table_id),
     )
-    free = [row for row in rows if row[3:] in plays][:limit]
+    free = [row for row in rows if row[4:] in plays][:limit]
     db.executemany(
         "UPDATE tables SET owner_id = ?, epoch = ? WHERE place = ?",
         [(owner_id, epoch, place) for place, _, epoch, *_ in free],
     )
-    return [Claim(row[1], row[2]) for row in free]
+    return [Claim(row[1], row[2], bool(row[3])) for row in free]
 
 
 def give_up(db: sqlite3.Connection, table_id: str, epoch: int) -> None:

@@ -169,6 +169,8 @@ class Claim:
     table_id: str
     epoch: int
     """Counts the owners that the table has had."""
+    abandoned: bool = field(default=False, compare=False)
+    """The owner before did not give it up; whether it is dead, or cannot reach the journal."""
 
 
 @dataclass(frozen=True, slots=True)

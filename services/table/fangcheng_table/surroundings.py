@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from fangcheng_kit.tracing import OFF, Tracing
+
 from .clocks import Patience
 from .evaluator import Evaluator
 from .gameclock import GameClock
@@ -36,3 +38,4 @@ class Surroundings:
     """The service is being stopped."""
     phrases: Collection[str] = ()
     """Ids of the phrases that seats may say."""
+    tracing: Tracing = OFF

@@ -14,6 +14,7 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit import pages
 from fangcheng_kit.errors import FailedPrecondition, InvalidArgument, NotFound
 from fangcheng_kit.ids import new_id
+from fangcheng_kit.tracing import Tracing, here
 from fangcheng_rules import errors as rules_errors
 from fangcheng_rules.errors import RulesError
 from fangcheng_rules.rulesets import rule_set
@@ -139,6 +140,9 @@ class Tables:
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
             else:
                 self._unreadable.discard(claim.table_id)
+                self._around.log.info(
+                    "table taken over", table_id=claim.table_id, hand=table.state.hand_number
+                )
                 if claim.table_id not in self._live:
                     self._play(table)
                 return
@@ -160,6 +164,11 @@ class Tables:
             return []
 
     # What callers ask for.
+
+    @property
+    def tracing(self) -> Tracing:
+        """What makes spans."""
+        return self._around.tracing
 
     @property
     def live(self) -> Collection[LiveTable]:
@@ -215,7 +224,7 @@ class Tables:
         if loading := self._loading.get(made.table_id):
             await asyncio.shield(loading)
         found = self._live.get(made.table_id)
-        return found or self._play(LiveTable(records, self._around, 1)), False
+        return found or self._play(LiveTable(records, self._around, 1, made_by=here())), False
 
     async def get(self, table_id: str) -> LiveTable:
         """A table by its id, from memory or from the journal.
@@ -381,6 +390,7 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         rounds=request.rounds,
         starting_chips=request.starting_chips,
         talk=convert.talk_from_wire(request.talk),
+        mode=convert.MODES[request.mode],
     )
 
 

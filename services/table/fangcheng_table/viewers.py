@@ -49,13 +49,13 @@ class Viewers:
             older.end(AttendedElsewhere())
         elif again:
             self._metrics.reconnects.inc()
-        self._metrics.streams.labels("seat").inc()
+        self._metrics.seat_streams.inc()
         return reader
 
     def watch(self, number: int, on_news: Callable[[], None], *, snapshot: bool = False) -> Reader:
         """Follow the spectators' events."""
         reader = self.feed.open(SPECTATORS, number, on_news, snapshot=snapshot)
-        self._metrics.streams.labels("spectator").inc()
+        self._metrics.spectator_streams.inc()
         return reader
 
     async def reveal(
@@ -79,15 +79,15 @@ class Viewers:
         except BaseException:
             self._revealed.discard(feed)
             raise
-        self._metrics.streams.labels("spectator").inc()
+        self._metrics.spectator_streams.inc()
         return reader
 
     def leave(self, reader: Reader) -> bool:
         """A reader is gone; whether its seat has nobody now, as it was the seat's newest."""
         reader.feed.close(reader)
         self._revealed.discard(reader.feed)
-        kind = "spectator" if reader.viewer in (SPECTATORS, RECORD) else "seat"
-        self._metrics.streams.labels(kind).dec()
+        is_seat = reader.viewer not in (SPECTATORS, RECORD)
+        (self._metrics.seat_streams if is_seat else self._metrics.spectator_streams).dec()
         if self._attending.get(reader.viewer) is not reader:
             return False
         del self._attending[reader.viewer]

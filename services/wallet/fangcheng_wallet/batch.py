@@ -139,6 +139,12 @@ class Batch:
         """How many are to be written."""
         return sum(len(step.postings) for step in self.steps)
 
+    @property
+    def expired(self) -> int:
+        """How many holds are given back since their time is over."""
+        verbs = [step.operation.verb for step in self.steps if step.operation is not None]
+        return verbs.count("expire_hold")
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:

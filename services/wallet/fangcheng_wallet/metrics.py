@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Literal, get_args
 
@@ -12,6 +13,7 @@ from fangcheng_wallet.store import Commit, Pulse
 Outcome = Literal["paid", "short", "replayed", "refused", "failed"]
 """``short``: somebody had too little. ``failed``: the database did; the caller repeats it."""
 
+# Commits take up to `most_commit_items` calls, 200 unless set otherwise.
 _ITEMS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 
@@ -54,6 +56,19 @@ class WalletMetrics:
         self._open_holds = Gauge(
             "fangcheng_wallet_open_holds", "Holds that are not released.", registry=registry
         )
+        self._oldest_hold = Gauge(
+            "fangcheng_wallet_oldest_hold_age_seconds",
+            "Age of the oldest hold that is not over; 0: there is none. Tables keep theirs from "
+            "expiring; older than the longest table is one that nobody gives back.",
+            registry=registry,
+        )
+        self._oldest_hold.set_function(self._oldest_hold_seconds)
+        self._oldest_hold_us: int | None = None
+        self._expired = Counter(
+            "fangcheng_wallet_expired_holds_total",
+            "Holds that ran out by themselves: whoever placed them never came back for them.",
+            registry=registry,
+        )
         self._unchained = Gauge(
             "fangcheng_wallet_unchained_operations",
             "Operations that the hash chain has not reached yet.",
@@ -66,14 +81,15 @@ class WalletMetrics:
             registry=registry,
         )
         self._currencies = frozenset(currencies)
-        for outcome in get_args(Outcome):
-            self._settlements.labels(outcome)
+        self._outcomes = {
+            outcome: self._settlements.labels(outcome) for outcome in get_args(Outcome)
+        }
         for currency in self._currencies:
             self._imbalance.labels(currency).set(0)
 
     def settled(self, outcome: Outcome) -> None:
         """A settlement was answered."""
-        self._settlements.labels(outcome).inc()
+        self._outcomes[outcome].inc()
 
     def reversed(self) -> None:
         """A settlement was taken back."""
@@ -84,12 +100,18 @@ class WalletMetrics:
         self._items.observe(commit.items)
         self._seconds.observe(commit.seconds)
         self._postings.inc(commit.postings)
+        self._expired.inc(commit.expired)
         if commit.failed:
             self._failed.inc()
 
     def saw(self, pulse: Pulse) -> None:
         """The ledger was looked at."""
         self._open_holds.set(pulse.open_holds)
+        self._oldest_hold_us = pulse.oldest_hold_us
         self._unchained.set(pulse.unchained)
         for currency in self._currencies:
             self._imbalance.labels(currency).set(pulse.imbalance.get(currency, 0))
+
+    def _oldest_hold_seconds(self) -> float:
+        since_us = self._oldest_hold_us
+        return 0.0 if since_us is None else max(0.0, time.time() - since_us / 1_000_000)

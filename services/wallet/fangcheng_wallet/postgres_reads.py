@@ -284,12 +284,17 @@ async def leaderboard(
 async def pulse(db: asyncpg.Connection) -> Pulse:
     """See ``store.Store``."""
     sums = await db.fetch("SELECT currency, sum(balance) FROM accounts GROUP BY currency")
-    count = await db.fetchval("SELECT count(*) FROM holds WHERE state = 'open'")
+    count, oldest_us = await db.fetchrow(
+        "SELECT count, time_us FROM"
+        " (SELECT count(*) AS count, min(placed_by) AS oldest FROM holds WHERE state = 'open')"
+        " AS holds LEFT JOIN operations ON id = oldest"
+    )
     last, _ = await last_operation(db)
     return Pulse(
         {currency: int(total) for currency, total in sums},
         count,
         last - (await last_link(db))[0],
+        oldest_us,
     )
 
 

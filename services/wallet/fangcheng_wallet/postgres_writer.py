@@ -147,11 +147,11 @@ class Writer:
     async def commit(self, commands: Sequence[Command[Any]]) -> Sequence[Done[Any] | Exception]:
         """Do commands in order in one transaction; an answer or an error for each."""
         began = time.perf_counter()
-        postings, failed = 0, False
+        postings, failed, expired = 0, False, 0
         outcomes: Sequence[Done[Any] | Exception]
         try:
             batch = await self._do(commands)
-            outcomes, postings = batch.outcomes, batch.postings
+            outcomes, postings, expired = batch.outcomes, batch.postings, batch.expired
         except CONTENDED as error:
             _log.error("a commit gave way %s times: %s", MOST_TRIES, error)
             failed, outcomes = True, [WalletContended() for _ in commands]
@@ -163,7 +163,7 @@ class Writer:
             _log.error("a commit failed: %s", error)
             failed, outcomes = True, [WalletUnavailable() for _ in commands]
         seconds = time.perf_counter() - began
-        self._on_commit(Commit(len(commands), postings, seconds, failed))
+        self._on_commit(Commit(len(commands), postings, seconds, failed, expired))
         return outcomes
 
     async def _do(self, commands: Sequence[Command[Any]]) -> Batch:
@@ -361,12 +361,16 @@ class Writer:
     # The chain.
 
     def unlinked(self, after: int, limit: int) -> list[LinkedOperation]:
-        """Operations that follow this one, as far as they were written lately by this writer."""
+        """Operations that follow this one, up to the first that was not lately written here."""
         while self._unlinked and _number(self._unlinked[0]) <= after:
             self._unlinked.popleft()
-        if not self._unlinked or _number(self._unlinked[0]) != after + 1:
-            return []
-        steps = [self._unlinked.popleft() for _ in range(min(limit, len(self._unlinked)))]
+        steps: list[Step] = []
+        while (
+            len(steps) < limit
+            and self._unlinked
+            and _number(self._unlinked[0]) == after + 1 + len(steps)
+        ):
+            steps.append(self._unlinked.popleft())
         return list(map(_linked, steps))
 
 

@@ -252,8 +252,12 @@ def pulse(db: sqlite3.Connection) -> Pulse:
         " GROUP BY currency"
     )
     imbalance = {currency: (high << 26) + low for currency, high, low in sums}
-    (count,) = db.execute("SELECT COUNT(*) FROM holds WHERE state = 'open'").fetchone()
-    return Pulse(imbalance, count, last_operation(db)[0] - last_link(db)[0])
+    count, oldest_us = db.execute(
+        "SELECT count, time_us FROM"
+        " (SELECT COUNT(*) AS count, MIN(placed_by) AS oldest FROM holds WHERE state = 'open')"
+        " LEFT JOIN operations ON id = oldest"
+    ).fetchone()
+    return Pulse(imbalance, count, last_operation(db)[0] - last_link(db)[0], oldest_us)
 
 
 def last_link(db: sqlite3.Connection) -> tuple[int, bytes]:

@@ -95,7 +95,7 @@ class Journal:
         self, commands: Sequence[Command[Any]], links: Sequence[Sequence[Link]]
     ) -> Sequence[Done[Any] | Exception]:
         began = time.perf_counter()
-        postings, failed = 0, False
+        postings, failed, expired = 0, False, 0
         outcomes: Sequence[Done[Any] | Exception]
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -105,6 +105,7 @@ class Journal:
                 self._db.executemany("INSERT INTO links VALUES (?, ?, ?)", link)
             self._db.execute("COMMIT")
             outcomes, postings, self._head = batch.outcomes, batch.postings, batch.head
+            expired = batch.expired
         except Exception as error:
             self._roll_back()
             if len(commands) > 1 and isinstance(error, sqlite3.IntegrityError):
@@ -118,7 +119,7 @@ class Journal:
             outcomes = [WalletUnavailable() for _ in commands]
         if commands:
             seconds = time.perf_counter() - began
-            self._on_commit(Commit(len(commands), postings, seconds, failed))
+            self._on_commit(Commit(len(commands), postings, seconds, failed, expired))
         return outcomes
 
     def _roll_back(self) -> None:

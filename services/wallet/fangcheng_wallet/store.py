@@ -80,6 +80,8 @@ class Pulse:
     open_holds: int
     unchained: int = 0
     """Operations that the chain of hashes has not reached yet."""
+    oldest_hold_us: int | None = None
+    """When the oldest of the open holds was placed; ``None``: there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Commit:
     postings: int
     seconds: float
     failed: bool = False
+    expired: int = 0
+    """Holds that it gave back since their time was over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
 Metadata = Sequence[tuple[str, str | bytes]]
 Token = str | Callable[[], str]
+Around = Callable[[str, Callable[[], Any]], Any]
+"""Given the path of a call and what makes it; makes it, and returns what that returned."""
 
 
 def connect(
@@ -40,6 +42,7 @@ def connect(
     plaintext: bool = False,
     max_message_bytes: int = MAX_MESSAGE_BYTES,
     metadata: Callable[[], Metadata] | None = None,
+    around: Around | None = None,
     options: Iterable[Option] = (),
 ) -> grpc.aio.Channel:
     """Open a channel to a service of the suite; close it with ``await channel.close()``.
@@ -51,7 +54,8 @@ def connect(
     ``act_as``. ``timeout_seconds``: deadline of calls with a single answer that were given none;
     streams have none unless given one. ``credentials``: TLS. ``plaintext``: allow a token over a
     connection without TLS to another host. ``metadata``: asked for more metadata at every call.
-    ``options``: gRPC channel options; they win over the defaults.
+    ``around``: makes every call, for who traces them. ``options``: gRPC channel options; they win
+    over the defaults.
 
     Raises ``ValueError`` where a token would leave this host without TLS.
     """
@@ -78,7 +82,7 @@ def connect(
         if credentials is None
         else grpc.aio.secure_channel(target, credentials, options=arguments)
     )
-    return _Channel(inner, _Caller(token, act_as, metadata), timeout_seconds)
+    return _Channel(inner, _Caller(token, act_as, metadata), timeout_seconds, around)
 
 
 def _stays_here(target: str) -> bool:
@@ -132,45 +136,64 @@ class _Caller:
 class _Call:
     """A call of any kind: adds who calls, and a deadline where it has none."""
 
-    def __init__(self, inner: Any, caller: _Caller, timeout_seconds: float | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        inner: Any,
+        caller: _Caller,
+        timeout_seconds: float | None,
+        around: Around | None,
+    ) -> None:
+        self._path = path
         self._inner = inner
         self._caller = caller
         self._timeout_seconds = timeout_seconds
+        self._around = around
 
     def __call__(
         self, *request: Any, timeout: float | None = None, metadata: Any = None, **more: Any
     ) -> Any:
-        return self._inner(
-            *request,
-            timeout=self._timeout_seconds if timeout is None else timeout,
-            metadata=self._caller.metadata(metadata),
-            **more,
-        )
+        def call() -> Any:
+            return self._inner(
+                *request,
+                timeout=self._timeout_seconds if timeout is None else timeout,
+                metadata=self._caller.metadata(metadata),
+                **more,
+            )
+
+        return call() if self._around is None else self._around(self._path, call)
 
 
 class _Channel(grpc.aio.Channel):
     """A channel whose calls say who is calling and have a deadline."""
 
-    def __init__(self, inner: grpc.aio.Channel, caller: _Caller, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        inner: grpc.aio.Channel,
+        caller: _Caller,
+        timeout_seconds: float,
+        around: Around | None,
+    ) -> None:
         self._inner = inner
         self._caller = caller
         self._timeout_seconds = timeout_seconds
+        self._around = around
 
-    def unary_unary(self, *arguments: Any, **more: Any) -> Any:
-        return _Call(
-            self._inner.unary_unary(*arguments, **more), self._caller, self._timeout_seconds
-        )
+    def unary_unary(self, method: str, *arguments: Any, **more: Any) -> Any:
+        inner = self._inner.unary_unary(method, *arguments, **more)
+        return _Call(method, inner, self._caller, self._timeout_seconds, self._around)
 
-    def stream_unary(self, *arguments: Any, **more: Any) -> Any:
-        return _Call(
-            self._inner.stream_unary(*arguments, **more), self._caller, self._timeout_seconds
-        )
+    def stream_unary(self, method: str, *arguments: Any, **more: Any) -> Any:
+        inner = self._inner.stream_unary(method, *arguments, **more)
+        return _Call(method, inner, self._caller, self._timeout_seconds, self._around)
 
-    def unary_stream(self, *arguments: Any, **more: Any) -> Any:
-        return _Call(self._inner.unary_stream(*arguments, **more), self._caller, None)
+    def unary_stream(self, method: str, *arguments: Any, **more: Any) -> Any:
+        inner = self._inner.unary_stream(method, *arguments, **more)
+        return _Call(method, inner, self._caller, None, self._around)
 
-    def stream_stream(self, *arguments: Any, **more: Any) -> Any:
-        return _Call(self._inner.stream_stream(*arguments, **more), self._caller, None)
+    def stream_stream(self, method: str, *arguments: Any, **more: Any) -> Any:
+        inner = self._inner.stream_stream(method, *arguments, **more)
+        return _Call(method, inner, self._caller, None, self._around)
 
     async def __aenter__(self) -> _Channel:
         await self._inner.__aenter__()

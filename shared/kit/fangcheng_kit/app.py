@@ -26,12 +26,20 @@ from prometheus_client import CollectorRegistry
 
 import fangcheng_client
 from fangcheng_client.keepalive import SERVER_OPTIONS
-from fangcheng_kit import health, logs
+from fangcheng_kit import health, logs, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
 from fangcheng_kit.contract import ContractError, methods_of
-from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, new_registry
+from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
 from fangcheng_kit.principal import TokenVerifier, mint_token
-from fangcheng_kit.settings import BadSettings, Settings, load, split_address, unknown_variables
+from fangcheng_kit.settings import (
+    BadSettings,
+    Settings,
+    is_loopback,
+    load,
+    split_address,
+    unknown_variables,
+)
+from fangcheng_kit.tracing import OFF, Tracing
 
 EXIT_FAILED = 1
 EXIT_BAD_SETTINGS = 2
@@ -77,6 +85,8 @@ class Kit:
         self.draining = asyncio.Event()
         """Set when the process has been told to stop; the server still takes calls for a while."""
         self.log: Any = structlog.get_logger()
+        self.tracing: Tracing = OFF
+        """Makes the spans of what the service does between the calls that it takes and makes."""
         self._settings = settings
         self._health = health.Health()
         self._channels: list[grpc.aio.Channel] = []
@@ -96,8 +106,8 @@ class Kit:
 
         ``scopes``: of the token, such as ``act_as`` for a service that calls for players too.
         ``own_token``: False for calls that carry their callers' credentials.
-        Passes the request id of the call that is being handled on. The kit closes the channel after
-        the service. ``options`` as for ``fangcheng_client.connect``.
+        Passes on the request id and the trace of the call that is being handled. The kit closes the
+        channel after the service. ``options`` as for ``fangcheng_client.connect``.
         """
         channel = fangcheng_client.connect(
             target,
@@ -105,6 +115,8 @@ class Kit:
             timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
+            around=self.tracing.around(),
+            plaintext=self._settings.dangerously_without_tls,
             **options,
         )
         self._channels.append(channel)
@@ -239,15 +251,18 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     servicer lacks what it needs, and what ``open_service`` raises.
     """
     kit = Kit(name, settings)
+    kit.tracing = _tracing(name, settings)
     calls = Calls(
         TokenVerifier(settings.dev_key, settings.token_leeway_seconds),
         CallMetrics(kit.registry),
         settings.max_message_bytes,
+        kit.tracing,
     )
     # Addresses first: a second process must fail before it opens the first one's database.
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
     kit.address = address = _bound(server, settings.listen)
     with _metrics(kit, settings.metrics_listen) as metrics:
+        lag = asyncio.create_task(ProcessMetrics(kit.registry, name).watch_loop())
         try:
             async with open_service(settings, kit) as servicers:
                 names = _add_all(server, calls, kit, servicers)
@@ -263,8 +278,10 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
                     calls.end_streams()
                     await server.stop(settings.grace_seconds)
         finally:
+            lag.cancel()
             for channel in kit._channels:
                 await channel.close()
+            await kit.tracing.close()
 
 
 def _options(settings: Settings) -> list[tuple[str, int | str]]:
@@ -303,6 +320,19 @@ def _metrics(kit: Kit, listen: str) -> Iterator[MetricsEndpoint]:
         yield endpoint
 
 
+def _tracing(name: str, settings: Settings) -> Tracing:
+    if not settings.otlp_endpoint:
+        return OFF
+    try:
+        from fangcheng_kit.otlp import Exporting
+    except ImportError as error:
+        raise StartFailed(
+            f"spans cannot be exported to {settings.otlp_endpoint}: {error.name} is not installed; "
+            "install fangcheng-kit[tracing], or set no endpoint"
+        ) from error
+    return Exporting(name, settings.otlp_endpoint, settings.trace_ratio)
+
+
 def _joined(listen: str, port: int) -> str:
     return f"{listen.rpartition(':')[0]}:{port}"
 
@@ -317,13 +347,14 @@ def _add_all(
             _check_handler(servicer.servicer, method.name)
         calls.add(methods)
         servicer.add(servicer.servicer, server)
-    # Everybody who reaches this host's loopback may ask these.
+    # Everybody who reaches the port may ask these; from other hosts, health alone.
     health_pb2_grpc.add_HealthServicer_to_server(kit._health.servicer, server)
-    reflection.enable_server_reflection(
-        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
-    )
-    for name in (health.SERVICE_NAME, reflection.SERVICE_NAME):
-        calls.add(methods_of(name, is_open=True))
+    calls.add(methods_of(health.SERVICE_NAME, is_open=True))
+    if is_loopback(kit.address):
+        reflection.enable_server_reflection(
+            [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+        )
+        calls.add(methods_of(reflection.SERVICE_NAME, is_open=True))
     return names
 
 
@@ -362,4 +393,7 @@ def _port_file(path: Path | None, running: Running) -> Iterator[None]:
 
 def _passed_on() -> list[tuple[str, str | bytes]]:
     request_id = logs.request_id.get()
-    return [(REQUEST_ID_KEY, request_id)] if request_id else []
+    pairs = trace_context.metadata()
+    if request_id:
+        pairs.append((REQUEST_ID_KEY, request_id))
+    return pairs

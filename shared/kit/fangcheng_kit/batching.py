@@ -10,7 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from typing import Generic, TypeVar
+
+from fangcheng_kit.tracing import OFF, Trace, Tracing, distinct, first, here, within
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -31,6 +34,9 @@ class Batcher(Generic[Item, Result]):
 
     Whoever waits may be cancelled: its item is done all the same, so that a client that goes away
     does not tear a commit apart. An exception of ``work`` itself fails every item of its batch.
+
+    A batch of what several traces have brought about is a span of the first, ``span``, with links
+    to the others.
     """
 
     def __init__(
@@ -41,14 +47,18 @@ class Batcher(Generic[Item, Result]):
         most_running: int = 1,
         spread: bool = False,
         gap_seconds: float = 0.0,
+        tracing: Tracing = OFF,
+        span: str = "batch",
     ) -> None:
         self._work = work
         self._most_items = most_items
         self._most_running = most_running
         self._spread = spread
         self._gap_seconds = gap_seconds
+        self._tracing = tracing
+        self._span = span
         self._not_before = 0.0
-        self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
+        self._waiting: list[tuple[Item, asyncio.Future[Result], Trace | None]] = []
         self._running: set[asyncio.Task[None]] = set()
         self._scheduled = False
         self._closed = False
@@ -59,7 +69,7 @@ class Batcher(Generic[Item, Result]):
             raise RuntimeError("the batcher is closed")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Result] = loop.create_future()
-        self._waiting.append((item, answer))
+        self._waiting.append((item, answer, here()))
         self._schedule(loop)
         return await answer
 
@@ -104,24 +114,30 @@ class Batcher(Generic[Item, Result]):
         self._running.discard(task)
         self._schedule(task.get_loop())
 
-    async def _do(self, batch: list[tuple[Item, asyncio.Future[Result]]]) -> None:
+    async def _do(self, batch: list[tuple[Item, asyncio.Future[Result], Trace | None]]) -> None:
         try:
-            results = await self._work([item for item, _ in batch])
+            with self._within([trace for _, _, trace in batch]):
+                results = await self._work([item for item, _, _ in batch])
             if len(results) != len(batch):
                 raise RuntimeError(f"{len(batch)} items had {len(results)} results")
         except asyncio.CancelledError:
-            for _, answer in batch:
+            for _, answer, _ in batch:
                 answer.cancel()
             raise
         except Exception as error:
             results = [error] * len(batch)
-        for (_, answer), result in zip(batch, results, strict=True):
+        for (_, answer, _), result in zip(batch, results, strict=True):
             if answer.done():  # whoever asked was cancelled
                 continue
             if isinstance(result, Exception):
                 answer.set_exception(result)
             else:
                 answer.set_result(result)
+
+    def _within(self, traces: Sequence[Trace | None]) -> AbstractContextManager[object]:
+        if self._tracing.is_on and len(distinct(traces)) > 1:
+            return self._tracing.span(self._span, traces, items=len(traces))
+        return within(first(traces))
 
 
 def in_thread(

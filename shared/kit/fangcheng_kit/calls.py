@@ -1,8 +1,8 @@
 """What happens around every handler, in one interceptor.
 
-In this order: the call is counted and gets its request id; the caller is identified and must be
-allowed; the request is read and checked against the contract's limits; the handler runs; what it
-raises becomes a status. At the end, however it came, the call is counted and logged.
+In this order: the call is counted and gets its request id and its span; the caller is identified
+and must be allowed; the request is read and checked against the contract's limits; the handler
+runs; what it raises becomes a status. At the end, however it came, the call is counted and logged.
 
 gRPC lets an interceptor replace the handler for each call. Ours makes the replacement once for each
 method, so that a call costs a few dictionary look-ups.
@@ -23,10 +23,12 @@ import grpc.aio
 import structlog
 from google.protobuf.message import DecodeError, Message
 
-from fangcheng_kit import errors, ids, logs, principal
+from fangcheng_kit import errors, ids, logs, principal, trace_context
 from fangcheng_kit.contract import Method
 from fangcheng_kit.metrics import CallMetrics, MethodMetrics
 from fangcheng_kit.principal import TokenVerifier
+from fangcheng_kit.trace_context import PARENT_KEY, STATE_KEY, Trace
+from fangcheng_kit.tracing import OFF, Span, Tracing
 from fangcheng_kit.validation import Limits
 
 REQUEST_ID_KEY = "x-request-id"
@@ -52,6 +54,7 @@ class _Call:
     metadata: Collection[tuple[str, Any]] = field(repr=False)  # the token is in it
     request_id: str
     started: float
+    span: Span
     # What is true of a call that ends before its handler begins: its client went away, or sent more
     # than gRPC takes.
     code: grpc.StatusCode = grpc.StatusCode.CANCELLED
@@ -66,11 +69,16 @@ class Calls(grpc.aio.ServerInterceptor):
     """The interceptor of a server of the suite."""
 
     def __init__(
-        self, verifier: TokenVerifier, metrics: CallMetrics, max_message_bytes: int
+        self,
+        verifier: TokenVerifier,
+        metrics: CallMetrics,
+        max_message_bytes: int,
+        tracing: Tracing = OFF,
     ) -> None:
         self._verifier = verifier
         self._max_message_bytes = max_message_bytes
         self._metrics = metrics
+        self._tracing = tracing
         self._unknown = metrics.of(None)
         self._methods: dict[str, tuple[Method, MethodMetrics]] = {}
         self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
@@ -96,9 +104,14 @@ class Calls(grpc.aio.ServerInterceptor):
         path: str = handler_call_details.method
         method, metrics = self._methods.get(path, (None, self._unknown))
         metadata: Any = handler_call_details.invocation_metadata
-        call = _Call(metrics, metadata, _request_id(metadata), time.perf_counter())
+        request_id, cause = _told(metadata)
+        # Health and reflection, which are asked all the time, are no part of anybody's request.
+        is_ours = method is not None and method.need is not None
+        span = self._tracing.call("server", path, cause) if is_ours else Span(cause)
+        call = _Call(metrics, metadata, request_id, time.perf_counter(), span)
         call.metrics.start()
         logs.request_id.set(call.request_id)
+        trace_context.enter(span.trace)
         _present.set(call)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 (gRPC gives each call a task)
@@ -121,6 +134,10 @@ class Calls(grpc.aio.ServerInterceptor):
     def _end(self, call: _Call) -> None:
         seconds = time.perf_counter() - call.started
         call.metrics.end(call.code, seconds)
+        if call.span.is_recorded:
+            call.span.note(request_id=call.request_id, caller=call.caller)
+            call.span.note_status(call.code, call.reason)
+            call.span.end(call.code.name if call.code in _OUR_FAULT else "")
         write = self._log.debug
         if call.code not in _ORDINARY and call.reason != _DRAINING:
             write = getattr(self._log, _OUR_FAULT.get(call.code, "info"))
@@ -281,12 +298,19 @@ def _code(context: Any) -> grpc.StatusCode:
 _BY_NUMBER: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def _request_id(metadata: Collection[tuple[str, Any]]) -> str:
-    """The id that the caller gave the call, if it is a decent one; otherwise a new one."""
+def _told(metadata: Collection[tuple[str, Any]]) -> tuple[str, Trace | None]:
+    """The id that the caller gave the call, if it is a decent one, otherwise a new one; and to what
+    place of a trace the call belongs."""
+    request_id = parent = state = ""
     for key, value in metadata:
-        if key == REQUEST_ID_KEY and _GOOD_REQUEST_ID.fullmatch(str(value)):
-            return str(value)
-    return ids.new_id()
+        if key == REQUEST_ID_KEY:
+            if not request_id and _GOOD_REQUEST_ID.fullmatch(str(value)):
+                request_id = str(value)
+        elif key == PARENT_KEY:
+            parent = str(value)
+        elif key == STATE_KEY:
+            state = str(value)
+    return request_id or ids.new_id(), trace_context.parsed(parent, state) if parent else None
 
 
 async def _no_such_call(_: Any, context: Any) -> None:

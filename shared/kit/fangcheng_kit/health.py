@@ -9,6 +9,11 @@ import structlog
 from grpc_health.v1 import health, health_pb2
 
 OVERALL = ""
+LIVE = "live"
+"""The name under which a process that runs says SERVING, whatever it waits for, and while it stops.
+
+To be asked by whoever would start it anew: that brings no database back.
+"""
 SERVICE_NAME: str = health.SERVICE_NAME
 
 
@@ -25,6 +30,7 @@ class Health:
         self._told: bool | None = None
         self._updates: set[asyncio.Task[None]] = set()
         self._log = structlog.get_logger()
+        self._set(LIVE, health_pb2.HealthCheckResponse.SERVING)
         self._tell()
 
     @property
@@ -61,6 +67,9 @@ class Health:
             else health_pb2.HealthCheckResponse.NOT_SERVING
         )
         for name in self._names:
-            update = asyncio.get_running_loop().create_task(self.servicer.set(name, status))
-            self._updates.add(update)
-            update.add_done_callback(self._updates.discard)
+            self._set(name, status)
+
+    def _set(self, name: str, status: int) -> None:
+        update = asyncio.get_running_loop().create_task(self.servicer.set(name, status))
+        self._updates.add(update)
+        update.add_done_callback(self._updates.discard)

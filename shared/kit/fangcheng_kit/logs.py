@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on standard error, with the call's request id."""
+"""Logs: one JSON object a line on standard error, with the ids of the call and of its trace."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from typing import Any, TextIO
 
 import structlog
+
+from fangcheng_kit.trace_context import here
 
 request_id: ContextVar[str] = ContextVar("fangcheng_request_id", default="")
 """The id of the call that is being handled; passed on with the calls that it makes."""
@@ -30,7 +32,7 @@ def set_up(service: str, level: str, stream: TextIO | None = None) -> None:
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         add_service,
-        _add_request_id,
+        _add_ids,
         _hide_secrets,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         structlog.processors.format_exc_info,
@@ -58,10 +60,13 @@ def set_up(service: str, level: str, stream: TextIO | None = None) -> None:
     root.setLevel(max(number, logging.INFO))
 
 
-def _add_request_id(_: Any, __: str, event: Event) -> Event:
+def _add_ids(_: Any, __: str, event: Event) -> Event:
     current = request_id.get()
     if current and "request_id" not in event:
         event["request_id"] = current
+    trace = here()
+    if trace is not None:
+        event["trace_id"], event["span_id"] = trace.trace_id, trace.span_id
     return event
 
 

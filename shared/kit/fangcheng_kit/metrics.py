@@ -5,10 +5,13 @@ Labels are the names in the contract and status codes: never a player, a table o
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -16,20 +19,30 @@ import grpc
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Gauge,
     GCCollector,
     Histogram,
     PlatformCollector,
     ProcessCollector,
+    disable_created_metrics,
     make_wsgi_app,
 )
 
 from fangcheng_kit.contract import Method
+
+# When a series began is asked by nobody, and would be one more series for each.
+_set_up: Callable[[], None] = disable_created_metrics
+_set_up()
 
 BUCKETS_SECONDS = (
     *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1),
     *(0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0, 3600.0),
 )
 """From quick calls to streams that live for hours."""
+
+_LAG_SECONDS = (*(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1), *(0.25, 0.5, 1.0, 2.5, 5.0))
+"""From what a timer is late by itself, to what a health check or a lease does not survive."""
+_LOOKS_SECONDS = 0.1
 
 _NOTICES_STOP_SECONDS = 0.05
 
@@ -41,6 +54,42 @@ def new_registry() -> CollectorRegistry:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     return registry
+
+
+class ProcessMetrics:
+    """What is measured of every process that serves, beside its calls."""
+
+    def __init__(self, registry: CollectorRegistry, service: str) -> None:
+        """`service`: the name of the service, as in its distribution `fangcheng-<service>`."""
+        Gauge(
+            "fangcheng_build_info",
+            "Always 1; the labels tell what runs. Where they change, something was deployed.",
+            ("service", "version"),
+            registry=registry,
+        ).labels(service, _version(service)).set(1)
+        self._lag = Histogram(
+            "fangcheng_event_loop_lag_seconds",
+            "How late the event loop came back to a timer, looked at ten times a second. What is "
+            "late here is late in every call; a timer alone is up to a millisecond late.",
+            buckets=_LAG_SECONDS,
+            registry=registry,
+        )
+
+    async def watch_loop(self) -> None:
+        """Look how late the event loop is, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + _LOOKS_SECONDS
+            await asyncio.sleep(_LOOKS_SECONDS)
+            self._lag.observe(max(0.0, loop.time() - due))
+
+
+def _version(service: str) -> str:
+    """Of a service's distribution; of one that is not ours, of the kit."""
+    try:
+        return version(f"fangcheng-{service}")
+    except PackageNotFoundError:
+        return version("fangcheng-kit")
 
 
 class CallMetrics:

@@ -105,6 +105,12 @@ async def prepared(connect: Connect, migrations: Migrations) -> AsyncIterator[as
         raise BadDatabase(f"the database cannot be used: {error}") from None
 
 
+async def migrate(database: str, migrations: Migrations) -> None:
+    """Make a database's tables, or bring them up to date, as the start of a service would."""
+    async with prepared(connector(database, session("fangcheng-migrate")), migrations):
+        pass
+
+
 @asynccontextmanager
 async def _prepared(connect: Connect, migrations: Migrations) -> AsyncIterator[asyncpg.Connection]:
     db = await connect()

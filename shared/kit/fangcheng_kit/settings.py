@@ -15,7 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, to_json
 from pydantic_settings import (
@@ -65,25 +72,26 @@ def _address(address: str) -> str:
     return address
 
 
-def _loopback(address: str) -> str:
-    host, _ = split_address(address)
-    try:
-        inside = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        inside = False
-    if not inside:
-        raise ValueError(
-            "without TLS a service listens on this host only: use 127.0.0.1, [::1] or localhost, "
-            "and put a proxy that ends TLS, such as Envoy, on the same host to reach it from others"
-        )
-    return address
+def _collector(endpoint: str) -> str:
+    if not endpoint:
+        return endpoint
+    scheme, colon, rest = endpoint.partition("://")
+    if not (colon and scheme in ("http", "https") and rest.strip("/")):
+        raise ValueError("expected http://HOST:PORT, or https:// for TLS")
+    return endpoint
 
 
 Address = Annotated[str, AfterValidator(_address)]
 """``HOST:PORT``."""
 
-LoopbackAddress = Annotated[str, AfterValidator(_loopback)]
-"""``HOST:PORT`` of this host only."""
+
+def is_loopback(address: str) -> bool:
+    """Whether ``HOST:PORT`` can be reached from this host only."""
+    host, _ = split_address(address)
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Settings(BaseSettings):
@@ -94,9 +102,20 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, env_ignore_empty=True)
 
-    listen: LoopbackAddress = Field(
+    dangerously_without_tls: bool = Field(
+        default=False,
+        description=(
+            "Listen beyond this host, and call services there, unencrypted: whoever taps the "
+            "network reads tokens and hands. For a network that lets nobody else in, or encrypts "
+            "by itself."
+        ),
+    )
+    listen: Address = Field(
         default="127.0.0.1:0",
-        description="Address of the gRPC server, this host only; port 0 takes a free one.",
+        description=(
+            "Address of the gRPC server, this host only unless `DANGEROUSLY_WITHOUT_TLS`; port 0 "
+            "takes a free one."
+        ),
     )
     metrics_listen: Address = Field(
         default="127.0.0.1:0", description="Address of the Prometheus endpoint `/metrics`."
@@ -145,6 +164,23 @@ class Settings(BaseSettings):
     call_timeout_seconds: float = Field(
         default=5.0, gt=0, description="Deadline of calls to other services that set none."
     )
+    otlp_endpoint: Annotated[str, AfterValidator(_collector)] = Field(
+        default="",
+        description=(
+            "Collector that takes spans by OTLP over gRPC, such as `http://127.0.0.1:4317`; "
+            "`https://` for TLS. Without it `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or "
+            "`OTEL_EXPORTER_OTLP_ENDPOINT`; without these nothing is traced."
+        ),
+    )
+    trace_ratio: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description=(
+            "Share of the traces that are exported, of those that begin at the service; a call "
+            "that belongs to a trace already does as its caller."
+        ),
+    )
     drain_seconds: float = Field(
         default=2.0,
         ge=0,
@@ -153,6 +189,17 @@ class Settings(BaseSettings):
     grace_seconds: float = Field(
         default=5.0, ge=0, description="How long calls in flight may then still take."
     )
+
+    @field_validator("listen")
+    @classmethod
+    def _on_this_host(cls, listen: str, info: ValidationInfo) -> str:
+        if not (is_loopback(listen) or info.data.get("dangerously_without_tls")):
+            raise ValueError(
+                "without TLS a service listens on this host only: use 127.0.0.1, [::1] or "
+                "localhost, and put a proxy that ends TLS, such as Envoy, on the same host to "
+                "reach it from others"
+            )
+        return listen
 
     @field_validator("dev_key")
     @classmethod
@@ -185,7 +232,8 @@ class Settings(BaseSettings):
         """The service's own variables first, then those common to all."""
         if not getattr(env_settings, "env_prefix", ""):
             return (init_settings,)
-        return init_settings, env_settings, _Common(settings_cls, env_prefix=PREFIX)
+        common = _Common(settings_cls, env_prefix=PREFIX)
+        return init_settings, env_settings, common, _OpenTelemetrys(settings_cls)
 
 
 class _Common(EnvSettingsSource):
@@ -193,6 +241,16 @@ class _Common(EnvSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__call__().items() if name in _COMMON}
+
+
+class _OpenTelemetrys(EnvSettingsSource):
+    """OpenTelemetry's own variables, which a studio may have set for all that it runs."""
+
+    def __call__(self) -> dict[str, Any]:
+        for variable in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+            if endpoint := os.environ.get(variable):
+                return {"otlp_endpoint": endpoint}
+        return {}
 
 
 _COMMON = frozenset(Settings.model_fields)

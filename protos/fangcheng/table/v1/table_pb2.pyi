@@ -30,6 +30,42 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _TableMode:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TableModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TableMode.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TABLE_MODE_UNSPECIFIED: _TableMode.ValueType  # 0
+    """Not said."""
+    TABLE_MODE_CASUAL: _TableMode.ValueType  # 1
+    """From a pool of mode casual."""
+    TABLE_MODE_RANKED: _TableMode.ValueType  # 2
+    """From a pool of mode ranked."""
+    TABLE_MODE_ANTI_CHEAT: _TableMode.ValueType  # 3
+    """From a pool of mode anti_cheat."""
+    TABLE_MODE_PRACTICE: _TableMode.ValueType  # 4
+    """From a pool of mode practice."""
+    TABLE_MODE_ROOM: _TableMode.ValueType  # 5
+    """From a private room."""
+
+class TableMode(_TableMode, metaclass=_TableModeEnumTypeWrapper):
+    """How the players of a table came together."""
+
+TABLE_MODE_UNSPECIFIED: TableMode.ValueType  # 0
+"""Not said."""
+TABLE_MODE_CASUAL: TableMode.ValueType  # 1
+"""From a pool of mode casual."""
+TABLE_MODE_RANKED: TableMode.ValueType  # 2
+"""From a pool of mode ranked."""
+TABLE_MODE_ANTI_CHEAT: TableMode.ValueType  # 3
+"""From a pool of mode anti_cheat."""
+TABLE_MODE_PRACTICE: TableMode.ValueType  # 4
+"""From a pool of mode practice."""
+TABLE_MODE_ROOM: TableMode.ValueType  # 5
+"""From a private room."""
+Global___TableMode: _TypeAlias = TableMode  # noqa: Y015
+
 class _LeaveMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -136,6 +172,7 @@ class CreateTableRequest(_message.Message):
     HOLD_ONLY_FIELD_NUMBER: _builtins.int
     ROUNDS_FIELD_NUMBER: _builtins.int
     STARTING_CHIPS_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
     TALK_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Chosen by the caller; a repeat is answered with the same table."""
@@ -152,6 +189,10 @@ class CreateTableRequest(_message.Message):
     starting_chips: _builtins.int
     """Units that each seat begins with, at a table without stakes: one that has none left after a hand
     is bankrupt and leaves. 0: they are not limited.
+    """
+    mode: Global___TableMode.ValueType
+    """How its players came together. Tables are counted by it, and nothing else depends on it: a repeat
+    that says otherwise is still a repeat.
     """
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
@@ -197,11 +238,12 @@ class CreateTableRequest(_message.Message):
         hold_only: _builtins.bool = ...,
         rounds: _builtins.int = ...,
         starting_chips: _builtins.int = ...,
+        mode: Global___TableMode.ValueType = ...,
         talk: _state_pb2.TalkRules | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "request_id", b"request_id", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "mode", b"mode", "request_id", b"request_id", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,116 @@
+"""What a deployment may name: services, their settings, ports, commands, as the code has them."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from fangcheng_evaluation.settings import EvaluationSettings
+from fangcheng_kit import Settings
+from fangcheng_kit.app import _OVERTIME_SECONDS
+from fangcheng_kit.settings import load, split_address, unknown_variables
+from fangcheng_matchmaking.settings import MatchmakingSettings
+from fangcheng_suite.commands import app
+from fangcheng_table.settings import TableSettings
+from fangcheng_wallet.settings import WalletSettings
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+SETTINGS: dict[str, type[Settings]] = {
+    "evaluation": EvaluationSettings,
+    "table": TableSettings,
+    "matchmaking": MatchmakingSettings,
+    "wallet": WalletSettings,
+}
+COMMON = {f"FANGCHENG_{name.upper()}" for name in Settings.model_fields}
+PARTNERS = ("evaluation", "wallet", "table")
+"""The settings that are targets of other services."""
+
+
+def settings_of(
+    service: str, environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> Settings:
+    """What a service makes of its environment; fails the test where a variable is none of its."""
+    ours = {name for name in environment if name.startswith("FANGCHENG_")}
+    own = {name for name in ours if name.startswith(f"FANGCHENG_{service.upper()}_")}
+    assert ours - own <= COMMON, f"{service}: these are not its settings"
+    assert unknown_variables(service, SETTINGS[service], environment) == []
+    with monkeypatch.context() as patch:
+        for name, text in environment.items():
+            patch.setenv(name, text)
+        return load(service, SETTINGS[service])
+
+
+def stop_seconds(settings: Settings) -> float:
+    """After how many seconds at most a service that is told to stop has stopped."""
+    return settings.drain_seconds + settings.grace_seconds + _OVERTIME_SECONDS
+
+
+def targets_of(settings: Settings) -> dict[str, tuple[str, int]]:
+    """Host and port of each other service that it calls."""
+    found = {}
+    for name in PARTNERS:
+        if target := getattr(settings, name, None):
+            assert target.startswith("dns:///"), f"{target}: only a name stands for all replicas"
+            found[name] = split_address(target.removeprefix("dns:///"))
+    return found
+
+
+def port_of(address: str) -> int:
+    """The port of HOST:PORT."""
+    return split_address(address)[1]
+
+
+def service_of(command: Sequence[str]) -> str | None:
+    """Which service a container's command runs; None for `fangcheng …`, which is checked."""
+    if list(command[:2]) == ["python", "-m"]:
+        (module,) = command[2:]
+        assert importlib.util.find_spec(f"{module}.__main__"), module
+        return str(module.removeprefix("fangcheng_"))
+    program, *words = command
+    assert program == "fangcheng", command
+    found: Any = typer.main.get_command(app)
+    while hasattr(found, "commands"):
+        found, words = found.commands[words[0]], words[1:]
+    found.make_context("fangcheng", list(words))
+    return None
+
+
+def make_env(folder: Path) -> dict[str, str]:
+    """What make-env.sh makes in a folder that holds copies of its files."""
+    for name in ("make-env.sh", ".env.example"):
+        shutil.copy(DEPLOY / "compose" / name, folder)
+    subprocess.run(["sh", str(folder / "make-env.sh")], check=True, capture_output=True)
+    lines = (folder / ".env").read_text("utf-8").splitlines()
+    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
+    return {name: text for name, _, text in pairs}
+
+
+def edge_targets() -> dict[str, tuple[str, int]]:
+    """Where the edge in containers sends the calls of each service."""
+    config = yaml.safe_load((DEPLOY / "envoy" / "cluster.yaml").read_text("utf-8"))
+    found = {}
+    for cluster in config["static_resources"]["clusters"]:
+        (group,) = cluster["load_assignment"]["endpoints"]
+        (one,) = group["lb_endpoints"]
+        address = one["endpoint"]["address"]["socket_address"]
+        found[cluster["name"]] = address["address"], address["port_value"]
+    del found["admin"]
+    return found
+
+
+def edge_ports() -> dict[str, int]:
+    """The port of each listener of the edge in containers."""
+    config = yaml.safe_load((DEPLOY / "envoy" / "cluster.yaml").read_text("utf-8"))
+    return {
+        listener["name"]: listener["address"]["socket_address"]["port_value"]
+        for listener in config["static_resources"]["listeners"]
+    }

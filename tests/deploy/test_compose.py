@@ -1,0 +1,212 @@
+"""deploy/compose fits the code: what it names exists, and what it promises of secrets holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from compose_spec import PyCompose
+
+from .suite import (
+    DEPLOY,
+    SETTINGS,
+    edge_ports,
+    edge_targets,
+    make_env,
+    port_of,
+    service_of,
+    settings_of,
+    stop_seconds,
+    targets_of,
+)
+
+COMPOSE = DEPLOY / "compose"
+TEXT = (COMPOSE / "compose.yaml").read_text("utf-8")
+VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
+OURS_ALONE = ("edge", "grafana")
+"""The only two that anybody outside of the host's containers reaches."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which make-env.sh has run."""
+    folder = tmp_path_factory.mktemp("compose")
+    make_env(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def env(made: Path) -> dict[str, str]:
+    return make_env(made)
+
+
+@pytest.fixture(scope="module")
+def compose(env: dict[str, str]) -> dict[str, Any]:
+    """The file as Compose reads it, with the variables of a .env that was made."""
+
+    def value(found: re.Match[str]) -> str:
+        name, sign, default = found.groups()
+        return env.get(name) or (default if sign == "-" else "")
+
+    loaded: dict[str, Any] = yaml.safe_load(VARIABLE.sub(value, TEXT))
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def ours(compose: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The containers that run services: kind of service and container, by name."""
+    found = {}
+    for name, container in compose["services"].items():
+        if container["image"].startswith("fangcheng:"):
+            kind = service_of(container["command"])
+            if kind is not None:
+                found[name] = kind, container
+    assert {kind for kind, _ in found.values()} == set(SETTINGS)
+    return found
+
+
+def test_it_is_what_the_compose_specification_says(compose: dict[str, Any]) -> None:
+    PyCompose.from_json(json.dumps(compose)).validate()
+    with pytest.raises(ValueError, match="readonly"):
+        PyCompose.from_json(json.dumps(compose).replace("read_only", "readonly"))
+
+
+def test_every_secret_is_random_and_none_has_a_default(env: dict[str, str], tmp_path: Path) -> None:
+    example = (COMPOSE / ".env.example").read_text("utf-8")
+    secrets = set(re.findall(r"^(\w+)=$", example, re.M))
+    assert {name for name in env if re.search("KEY|PASSWORD", name)} == secrets
+    other = make_env(tmp_path)
+    assert env.keys() == other.keys()
+    for name in secrets:
+        assert re.fullmatch(r"[0-9a-f]{64}", env[name]), name
+        assert env[name] != other[name]
+    # Without a .env Compose refuses, and says what to do.
+    used = {found.groups() for found in VARIABLE.finditer(TEXT)}
+    assert {name for name, _, _ in used} == set(env)
+    for name, sign, text in used:
+        assert sign == ("?" if name in secrets else "-"), name
+        assert sign == "-" or "make-env.sh" in text
+
+
+def test_secrets_are_for_their_owner_and_stay(made: Path, env: dict[str, str]) -> None:
+    assert stat.S_IMODE((made / ".env").stat().st_mode) == 0o600
+    certificate = (made / "tls" / "tls.crt").read_bytes()
+    assert make_env(made) == env
+    assert (made / "tls" / "tls.crt").read_bytes() == certificate
+
+
+def test_envoy_takes_its_configuration_and_the_certificate_that_was_made(made: Path) -> None:
+    text = (DEPLOY / "envoy" / "cluster.yaml").read_text("utf-8")
+    file = made / "cluster.yaml"
+    file.write_text(text.replace("/etc/envoy/tls", str(made / "tls")), "utf-8")
+    envoy = Path(sys.executable).with_name("envoy")
+    words = [str(envoy), "--mode", "validate", "-c", str(file)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_every_file_that_is_mounted_or_built_from_exists(compose: dict[str, Any]) -> None:
+    made_later = {"./tls"}
+    for name, container in compose["services"].items():
+        for volume in container.get("volumes", ()):
+            source = volume.split(":")[0]
+            if source in made_later or not source.startswith("."):
+                assert source in made_later or source in compose["volumes"], (name, source)
+            else:
+                assert (COMPOSE / source).exists(), (name, source)
+        if build := container.get("build"):
+            assert (COMPOSE / build["context"] / build["dockerfile"]).is_file()
+
+
+def test_every_container_is_locked_down(compose: dict[str, Any]) -> None:
+    for name, container in compose["services"].items():
+        assert container["read_only"] is True, name
+        assert container["cap_drop"] == ["ALL"], name
+        assert container["security_opt"] == ["no-new-privileges:true"], name
+        assert name == "postgres" or re.fullmatch(r"[1-9]\d*:[1-9]\d*|472:0", container["user"])
+        assert ("ports" in container) == (name in OURS_ALONE), name
+        assert ("outside" in container["networks"]) == (name in OURS_ALONE), name
+        assert re.search(r":v?\d[\w.-]*$", container["image"]), f"{name}: no version"
+    assert compose["networks"]["inside"] == {"internal": True}
+    (published,) = compose["services"]["grafana"]["ports"]
+    assert published.startswith("127.0.0.1:")
+
+
+def test_every_setting_exists_and_is_valid(
+    ours: dict[str, tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, (kind, container) in ours.items():
+        settings = settings_of(kind, container["environment"], monkeypatch)
+        assert float(container["stop_grace_period"].removesuffix("s")) > stop_seconds(settings)
+        assert container["healthcheck"]["test"] == [
+            "CMD",
+            "fangcheng-healthy",
+            f"127.0.0.1:{port_of(settings.listen)}",
+        ]
+        if kind == "table":
+            assert getattr(settings, "advertised", "") == f"{name}:{port_of(settings.listen)}"
+
+
+def test_everybody_calls_where_somebody_listens(
+    compose: dict[str, Any],
+    ours: dict[str, tuple[str, dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    listening: dict[str, int] = {}
+    measured: dict[str, int] = {}
+    called: dict[str, set[tuple[str, int]]] = {}
+    for name, (kind, container) in ours.items():
+        settings = settings_of(kind, container["environment"], monkeypatch)
+        networks = container["networks"]
+        aliases = networks["inside"]["aliases"] if isinstance(networks, dict) else []
+        assert kind == name or aliases == [kind]
+        listening[kind] = port_of(settings.listen)
+        measured[kind] = port_of(settings.metrics_listen)
+        for partner, target in targets_of(settings).items():
+            called.setdefault(partner, set()).add(target)
+    assert edge_targets() == {kind: (kind, port) for kind, port in listening.items()}
+    assert called == {kind: {(kind, listening[kind])} for kind in called}
+
+    ports = edge_ports()
+    assert compose["services"]["edge"]["ports"] == [f"7000:{ports['grpc']}"]
+    assert f"/127.0.0.1/{ports['pages']};" in compose["services"]["edge"]["healthcheck"]["test"][-1]
+    prometheus = yaml.safe_load((COMPOSE / "prometheus.yml").read_text("utf-8"))
+    scraped = {}
+    for job in prometheus["scrape_configs"]:
+        (found,) = job["dns_sd_configs"]
+        assert found["names"] == [job["job_name"]]
+        scraped[job["job_name"]] = found["port"]
+    assert scraped == {**measured, "edge": ports["pages"]}
+
+
+def test_whoever_is_waited_for_says_when_it_is_ready(compose: dict[str, Any]) -> None:
+    for name, container in compose["services"].items():
+        for other, condition in container.get("depends_on", {}).items():
+            awaited = compose["services"][other]
+            if condition["condition"] == "service_completed_successfully":
+                assert awaited["restart"] == "no", (name, other)
+            else:
+                assert condition == {"condition": "service_healthy"}, (name, other)
+                assert awaited["healthcheck"]["test"][0] == "CMD", (name, other)
+
+
+def test_migrations_are_for_the_databases_that_services_open(
+    compose: dict[str, Any], ours: dict[str, tuple[str, dict[str, Any]]]
+) -> None:
+    migrated = compose["services"]["migrate"]["environment"]
+    opened = {
+        name: text
+        for _, container in ours.values()
+        for name, text in container["environment"].items()
+        if name.endswith("_DATABASE")
+    }
+    assert migrated == opened
+    assert os.access(DEPLOY / "postgres" / "databases.sh", os.X_OK)

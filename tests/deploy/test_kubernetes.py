@@ -1,0 +1,372 @@
+"""deploy/kubernetes fits the API, the code, and itself: what a manifest names exists."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from fangcheng_kit.health import LIVE
+from tests import promql
+
+from .suite import (
+    DEPLOY,
+    SETTINGS,
+    edge_ports,
+    edge_targets,
+    port_of,
+    service_of,
+    settings_of,
+    stop_seconds,
+    targets_of,
+)
+
+FOLDER = DEPLOY / "kubernetes"
+OVERLAYS = ("dev", "production")
+NAME = "app.kubernetes.io/name"
+OLDEST, NEWEST = "1.30", "1.37"
+"""Versions of the API: the oldest that will do (a pause before a stop), the newest known here."""
+OF_OTHERS = {
+    "PrometheusRule": "monitoring.coreos.com",
+    "ScaledObject": "keda.sh",
+    "ServiceMonitor": "monitoring.coreos.com",
+}
+"""Kinds that a cluster knows by what is installed in it: their schemas are not at hand."""
+KEEPERS = {"matchmaking", "migrate", "table", "wallet"}
+Manifest = dict[str, Any]
+
+
+@functools.cache
+def rendered(overlay: str) -> tuple[Manifest, ...]:
+    """What `kubectl apply -k` would send."""
+    kubectl = str(Path(sys.executable).with_name("kubectl"))
+    words = [kubectl, "kustomize", str(FOLDER / "overlays" / overlay)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""  # no warning either
+    return tuple(yaml.load_all(ended.stdout, yaml.CSafeLoader))
+
+
+def of_kind(overlay: str, *kinds: str) -> dict[str, Manifest]:
+    """The manifests of these kinds, by name."""
+    return {one["metadata"]["name"]: one for one in rendered(overlay) if one["kind"] in kinds}
+
+
+def pods(overlay: str) -> dict[str, Manifest]:
+    """The templates of all pods, by the name of what makes them."""
+    makers = of_kind(overlay, "Deployment", "StatefulSet", "Job")
+    return {name: one["spec"]["template"] for name, one in makers.items()}
+
+
+def container_of(pod: Manifest) -> Manifest:
+    """Its only one."""
+    (container,) = pod["spec"]["containers"]
+    found: Manifest = container
+    return found
+
+
+def secrets() -> dict[str, dict[str, str]]:
+    """What make-secrets.sh prints: texts by key, by the secret's name."""
+    printed = subprocess.run(
+        ["sh", str(FOLDER / "make-secrets.sh")], capture_output=True, text=True, check=True
+    ).stdout
+    found = {}
+    for one in yaml.safe_load_all(printed):
+        kubernetes_validate.validate(one, OLDEST, strict=True)
+        assert one["kind"] == "Secret"
+        found[one["metadata"]["name"]] = one.get("stringData", {}) | one.get("data", {})
+    return found
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, dict[str, str]]:
+    return secrets()
+
+
+def environment_of(overlay: str, pod: Manifest, kept: dict[str, dict[str, str]]) -> dict[str, str]:
+    """What a container's process finds; fails the test where it refers to what is not there."""
+    container = container_of(pod)
+    maps = of_kind(overlay, "ConfigMap")
+    found: dict[str, str] = {}
+    for source in container.get("envFrom", ()):
+        if "configMapRef" in source:
+            found |= maps[source["configMapRef"]["name"]]["data"]
+        else:
+            found |= kept[source["secretRef"]["name"]]
+    for one in container.get("env", ()):
+        if "value" in one:
+            found[one["name"]] = re.sub(r"\$\((\w+)\)", lambda m: found[m[1]], one["value"])
+        elif reference := one["valueFrom"].get("secretKeyRef"):
+            found[one["name"]] = kept[reference["name"]][reference["key"]]
+        else:
+            assert one["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
+            found[one["name"]] = "10.0.0.7"
+    return found
+
+
+def ports_of(pod: Manifest) -> dict[str, int]:
+    """The container's ports, by name."""
+    return {port["name"]: port["containerPort"] for port in container_of(pod)["ports"]}
+
+
+@pytest.mark.parametrize(("overlay", "version"), [("dev", NEWEST), ("production", OLDEST)])
+def test_every_manifest_is_what_the_api_takes(overlay: str, version: str) -> None:
+    assert len(rendered(overlay)) > 30
+    for one in rendered(overlay):
+        if group := OF_OTHERS.get(one["kind"]):
+            assert one["apiVersion"].startswith(f"{group}/v1"), one["kind"]
+            assert one.keys() == {"apiVersion", "kind", "metadata", "spec"}
+            continue
+        kubernetes_validate.validate(one, version, strict=True)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_no_pod_has_more_rights_than_it_needs(overlay: str) -> None:
+    for name, pod in pods(overlay).items():
+        spec, container = pod["spec"], container_of(pod)
+        assert spec["automountServiceAccountToken"] is False, name
+        assert spec["enableServiceLinks"] is False, name
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        assert spec["securityContext"]["runAsUser"] > 0, name
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }, name
+        assert container["resources"].keys() == {"requests", "limits"}, name
+        assert re.search(r":v?\d[\w.-]*$", container["image"]), f"{name}: no version"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_secrets_are_referred_to_and_never_written_down(
+    overlay: str, kept: dict[str, dict[str, str]]
+) -> None:
+    assert not of_kind(overlay, "Secret")
+    for name, one in secrets().items():
+        for key, text in one.items():
+            assert text != kept[name][key], f"{name}.{key} is no secret"
+    for pod in pods(overlay).values():
+        environment_of(overlay, pod, kept)
+        for volume in pod["spec"]["volumes"]:
+            if "secret" in volume:
+                assert volume["secret"]["secretName"] in kept
+            elif "configMap" in volume:
+                assert volume["configMap"]["name"] in of_kind(overlay, "ConfigMap")
+        mounted = {mount["name"] for mount in container_of(pod)["volumeMounts"]}
+        claims = {"data"} & mounted
+        assert mounted == {volume["name"] for volume in pod["spec"]["volumes"]} | claims
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_service_understands_its_environment_and_is_asked_where_it_listens(
+    overlay: str, kept: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SETTINGS:
+        deployment = of_kind(overlay, "Deployment")[name]
+        pod = deployment["spec"]["template"]
+        container = container_of(pod)
+        assert service_of(container["command"]) == name
+        settings = settings_of(name, environment_of(overlay, pod, kept), monkeypatch)
+        port = port_of(settings.listen)
+        assert ports_of(pod) == {"grpc": port, "metrics": port_of(settings.metrics_listen)}
+        assert container["readinessProbe"]["grpc"] == {"port": port}
+        for probe in ("startupProbe", "livenessProbe"):
+            assert container[probe]["grpc"] == {"port": port, "service": LIVE}
+        assert pod["spec"]["terminationGracePeriodSeconds"] > stop_seconds(settings)
+        if name == "table":
+            assert getattr(settings, "advertised", "") == f"10.0.0.7:{port}"
+        # Nobody's replica stops while another is not yet back.
+        assert deployment["spec"]["minReadySeconds"] >= 10
+        assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+        for partner, target in targets_of(settings).items():
+            assert target == (partner, ports_of(pods(overlay)[partner])["grpc"])
+    listening = {name: (name, ports_of(pods(overlay)[name])["grpc"]) for name in SETTINGS}
+    assert edge_targets() == listening
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_the_edge_listens_where_it_is_looked_for(overlay: str) -> None:
+    pod = pods(overlay)["edge"]
+    container = container_of(pod)
+    assert ports_of(pod) == edge_ports()
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/ready", "port": "pages"}
+    pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["spec"]["terminationGracePeriodSeconds"] > pause
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    (config,) = [volume for volume in pod["spec"]["volumes"] if volume["name"] == "config"]
+    files = of_kind(overlay, "ConfigMap")[config["configMap"]["name"]]["data"]
+    (file,) = files
+    assert container["command"] == ["envoy", "-c", f"{mounts['config']}/{file}"]
+    assert files[file] == (DEPLOY / "envoy" / "cluster.yaml").read_text("utf-8")
+    assert f"{mounts['tls']}/tls.crt" in files[file]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_migrations_are_for_the_databases_that_services_open(
+    overlay: str, kept: dict[str, dict[str, str]]
+) -> None:
+    migrate = pods(overlay)["migrate"]
+    assert service_of(container_of(migrate)["command"]) is None
+    opened = {
+        name: text
+        for service in SETTINGS
+        for name, text in environment_of(overlay, pods(overlay)[service], kept).items()
+        if name.endswith("_DATABASE")
+    }
+    assert environment_of(overlay, migrate, kept) == opened
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_whatever_selects_pods_selects_some_with_these_ports(overlay: str) -> None:
+    templates = pods(overlay)
+    for name, service in of_kind(overlay, "Service").items():
+        (pod,) = selected(overlay, service["spec"]["selector"])
+        for port in service["spec"]["ports"]:
+            assert ports_of(templates[pod])[port["name"]] == port["port"], name
+        if pod in SETTINGS:
+            assert service["spec"]["clusterIP"] == "None", f"{name}: callers spread calls"
+            assert name == pod
+    budgets = of_kind(overlay, "PodDisruptionBudget")
+    assert budgets.keys() == {*SETTINGS, "edge"}
+    for name, budget in budgets.items():
+        assert selected(overlay, budget["spec"]["selector"]["matchLabels"]) == [name]
+    for deployment in of_kind(overlay, "Deployment").values():
+        for spread in deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]:
+            labels = spread["labelSelector"]["matchLabels"]
+            assert selected(overlay, labels) == [deployment["metadata"]["name"]]
+
+
+def selected(overlay: str, labels: dict[str, str]) -> list[str]:
+    """The makers of the pods that have these labels."""
+    return [
+        name
+        for name, pod in pods(overlay).items()
+        if labels.items() <= pod["metadata"]["labels"].items()
+    ]
+
+
+# Who reaches whom.
+
+
+def named(selector: Manifest | None) -> set[str] | None:
+    """The names that a selector of pods has; None: every pod."""
+    if not selector:
+        return None
+    if "matchLabels" in selector:
+        assert selector.keys() == {"matchLabels"}
+        return {selector["matchLabels"][NAME]}
+    (expression,) = selector["matchExpressions"]
+    assert (expression["key"], expression["operator"]) == (NAME, "In")
+    return set(expression["values"])
+
+
+def lanes(overlay: str, direction: str) -> Iterator[tuple[str, str, int]]:
+    """Every (from, to, port) between pods of ours that the policies let through."""
+    side = {"ingress": "from", "egress": "to"}[direction]
+    for policy in of_kind(overlay, "NetworkPolicy").values():
+        for rule in policy["spec"].get(direction, ()):
+            for peer in rule.get(side, ()):
+                if peer.keys() != {"podSelector"}:
+                    continue  # not pods of ours
+                for own in named(policy["spec"]["podSelector"]) or ():
+                    for other in named(peer["podSelector"]) or ():
+                        ends = (other, own) if direction == "ingress" else (own, other)
+                        for port in rule["ports"]:
+                            yield *ends, port["port"]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_who_calls_whom_in_the_code_may_and_nobody_else(
+    overlay: str, kept: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = {("edge", name, port) for name, (_, port) in edge_targets().items()}
+    for name in SETTINGS:
+        environment = environment_of(overlay, pods(overlay)[name], kept)
+        settings = settings_of(name, environment, monkeypatch)
+        needed |= {(name, other, port) for other, (_, port) in targets_of(settings).items()}
+        if name == "table":  # a replica passes calls on to another
+            needed.add((name, name, port_of(settings.listen)))
+    if "postgres" in pods(overlay):
+        needed |= {(name, "postgres", 5432) for name in KEEPERS}
+    assert set(lanes(overlay, "ingress")) == needed
+    assert set(lanes(overlay, "egress")) == needed
+    policies = of_kind(overlay, "NetworkPolicy")
+    assert policies["nothing"]["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert named(policies["databases"]["spec"]["podSelector"]) == KEEPERS
+    # From outside, the edge alone, and there not the pages of its admin interface.
+    open_to_all = [
+        (name, rule)
+        for name, policy in policies.items()
+        for rule in policy["spec"].get("ingress", ())
+        if "from" not in rule
+    ]
+    assert open_to_all == [("edge", {"ports": [{"port": edge_ports()["grpc"]}]})]
+
+
+# Scaling and monitoring, in production.
+
+
+def test_what_is_scaled_has_no_number_of_its_own_and_what_to_scale_by_exists() -> None:
+    scaled = of_kind("production", "HorizontalPodAutoscaler", "ScaledObject")
+    deployments = of_kind("production", "Deployment")
+    assert scaled.keys() == deployments.keys()
+    for name, one in scaled.items():
+        assert one["spec"]["scaleTargetRef"]["name"] == name
+        assert "replicas" not in deployments[name]["spec"]
+        assert "cpu" in container_of(deployments[name]["spec"]["template"])["resources"]["requests"]
+    (evaluation,) = of_kind("production", "ScaledObject").values()
+    cpu, queue = evaluation["spec"]["triggers"]
+    assert cpu == {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "60"}}
+    assert queue["type"] == "prometheus"
+    asked = promql.selectors(queue["metadata"]["query"])
+    assert asked
+    assert {one.metric for one in asked} <= promql.recorded() | promql.registered().keys()
+
+
+def test_everybody_with_metrics_is_scraped_under_the_job_that_dashboards_know() -> None:
+    scraped: dict[str, set[tuple[str, str]]] = {}
+    for monitor in of_kind("production", "ServiceMonitor").values():
+        spec = monitor["spec"]
+        wanted = spec["selector"]["matchLabels"].items()
+        for service in of_kind("production", "Service").values():
+            labels = service["metadata"]["labels"]
+            names = {port["name"] for port in service["spec"]["ports"]}
+            for endpoint in spec["endpoints"]:
+                if wanted <= labels.items() and endpoint["port"] in names:
+                    job = labels[spec["jobLabel"]]
+                    scraped.setdefault(job, set()).add((endpoint["port"], endpoint["path"]))
+    assert scraped == {
+        **{name: {("metrics", "/metrics")} for name in SETTINGS},
+        "edge": {("pages", "/stats/prometheus")},
+    }
+    # Prometheus is let in at each of these ports, and at no other.
+    policy = of_kind("production", "NetworkPolicy")["prometheus"]["spec"]
+    (rule,) = policy["ingress"]
+    assert named(policy["podSelector"]) == scraped.keys()
+    assert {port["port"] for port in rule["ports"]} == {edge_ports()["pages"]} | {
+        ports_of(pods("production")[name])["metrics"] for name in SETTINGS
+    }
+
+
+def test_rules_and_dashboards_are_those_of_prometheus_and_grafana() -> None:
+    (rule,) = of_kind("production", "PrometheusRule").values()
+    files = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
+    groups = [group for file in files for group in yaml.safe_load(file.read_text())["groups"]]
+    assert rule["spec"]["groups"] == groups
+    dashboards = of_kind("production", "ConfigMap")["dashboards"]
+    assert dashboards["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert {name: json.loads(text) for name, text in dashboards["data"].items()} == {
+        file.name: json.loads(file.read_text("utf-8"))
+        for file in (DEPLOY / "grafana" / "dashboards").glob("*.json")
+    }
