@@ -50,6 +50,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/python tools/settingsdoc.py --check
 	$(BIN)/python tools/deployment.py --check
 	$(BIN)/python tools/rulesdoc.py --check
+	$(BIN)/python tools/metricsdoc.py --check
 	$(BIN)/python -m tools.dashboards --check
 	$(BIN)/python benchmarks/report.py --check
 
@@ -60,10 +61,11 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 released: setup ## Release the contracts as they are: what was added must not change any more
 	$(BIN)/python tools/released.py --write
 
-docs: protos ## Generate docs/settings.md, docs/rules/ and what deploy/ has for containers
+docs: protos ## Generate docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
 	$(BIN)/python tools/settingsdoc.py
 	$(BIN)/python tools/deployment.py
 	$(BIN)/python tools/rulesdoc.py
+	$(BIN)/python tools/metricsdoc.py
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page
 	$(BIN)/python -m tools.dashboards

@@ -23,8 +23,11 @@ RULES = Path(__file__).parents[1] / "deploy" / "prometheus" / "rules"
 TARGET = frozenset({"job", "instance"})
 """Labels that Prometheus gives every series."""
 
-OF_A_SCRAPE = ("up", "scrape_duration_seconds", "scrape_samples_scraped")
-"""Series that Prometheus adds to what a process tells."""
+OF_PROMETHEUS = {
+    **dict.fromkeys(("up", "scrape_duration_seconds", "scrape_samples_scraped"), TARGET),
+    "ALERTS": frozenset({"alertname", "alertstate", "severity"}),
+}
+"""Series that Prometheus adds to what processes tell, with their labels."""
 
 _SAMPLES = {
     "counter": ("_total",),
@@ -77,7 +80,7 @@ def registered() -> dict[str, frozenset[str]]:
     MatchmakingMetrics(registry)
     TableMetrics(registry)
     WalletMetrics(registry, ["silver"])
-    return {**dict.fromkeys(OF_A_SCRAPE, TARGET), **dict(_series(registry))}
+    return {**OF_PROMETHEUS, **dict(_series(registry))}
 
 
 def recorded() -> set[str]:

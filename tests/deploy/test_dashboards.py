@@ -109,6 +109,27 @@ def test_every_link_leads_to_a_panel_and_keeps_time_and_variables(uid: str) -> N
         assert link["title"] == title
 
 
+def test_a_click_on_a_series_chooses_a_variable_by_its_label() -> None:
+    clicks = [
+        (link["url"], target["expr"])
+        for board in BOARDS.values()
+        for panel in panels(board)
+        for link in panel.get("fieldConfig", {}).get("defaults", {}).get("links", [])
+        for target in panel["targets"]
+    ]
+    assert clicks
+    for url, query in clicks:
+        found = re.fullmatch(
+            r"/d/([\w-]+)\?\$\{__url_time_range\}&\$\{datasource:queryparam\}"
+            r"&var-(\w+)=\$\{__field\.labels\.(\w+)\}",
+            url,
+        )
+        assert found
+        uid, variable, label = found.groups()
+        assert variable in {one["name"] for one in BOARDS[uid]["templating"]["list"]}
+        assert label in grouped_by(query)
+
+
 def test_a_variable_of_one_name_means_one_thing() -> None:
     meant: dict[str, set[str]] = {}
     for board in BOARDS.values():

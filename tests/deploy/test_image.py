@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -191,8 +193,11 @@ async def test_a_hand_comes_through_the_edge_of_the_containers(
 
 
 def _status(address: str) -> int:
-    words = ["curl", "--silent", "--output", "/dev/null", "--write-out", "%{http_code}", address]
-    return int(subprocess.run(words, capture_output=True, check=True).stdout)
+    try:
+        with urllib.request.urlopen(address) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 # In a bare Debian.

@@ -207,7 +207,7 @@ def test_the_edge_listens_where_it_is_looked_for(overlay: str) -> None:
     (config,) = [volume for volume in pod["spec"]["volumes"] if volume["name"] == "config"]
     files = of_kind(overlay, "ConfigMap")[config["configMap"]["name"]]["data"]
     (file,) = files
-    assert container["command"] == ["envoy", "-c", f"{mounts['config']}/{file}"]
+    assert container["command"][:3] == ["envoy", "-c", f"{mounts['config']}/{file}"]
     assert files[file] == (DEPLOY / "envoy" / "cluster.yaml").read_text("utf-8")
     assert f"{mounts['tls']}/tls.crt" in files[file]
 

@@ -107,8 +107,13 @@ class World:
         return self.stub(f"player:{name}")
 
     def value(self, name: str, **labels: str) -> float:
-        """A metric as it stands."""
-        return self.kit.registry.get_sample_value(name, labels) or 0.0
+        """A metric as it stands, summed over its series that have these labels."""
+        return sum(
+            sample.value
+            for family in self.kit.registry.restricted_registry([name]).collect()
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
 
     async def close(self) -> None:
         for channel in self._channels:

@@ -31,6 +31,15 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What a click on a series chooses at another dashboard: a variable, by the series' label."""
+
+    uid: str
+    variable: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Where a value begins to be looked at, and where somebody must act.
 
@@ -58,6 +67,7 @@ class Panel:
     highest: float | None = None
     stacked: bool = False
     to: Link | None = None
+    chooses: Choice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,11 @@ class Board:
     def panels(self) -> Iterator[tuple[int, Panel]]:
         """All panels with their numbers in Grafana, by which links find them."""
         yield from enumerate((panel for row in self.rows for panel in row.panels), 1)
+
+    def variable(self, name: str) -> Variable:
+        """A variable by its name; ``ValueError`` where there is none."""
+        (found,) = (variable for variable in self.variables if variable.name == name)
+        return found
 
     def number(self, title: str) -> int:
         """The number of a panel; ``ValueError`` where there is not exactly one of the title."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .board import Board, Limits, Link, Panel, Query, Row, Variable, stat
+from .board import Board, Choice, Limits, Link, Panel, Query, Row, Variable, stat
 from .promql import EVALUATION, or_zero, percentile, rate, share_of
 
 MINE = 'instance=~"$evaluator"'
@@ -134,6 +134,7 @@ _SCALING = (
         "more than its share: see that callers balance (round_robin) and that Envoy knows all.",
         "none",
         (Query(f"sum by (instance) ({CPU})", "{{instance}}"),),
+        chooses=Choice("fangcheng-runtime", "instance", "instance"),
     ),
     Panel(
         "Hands by process",

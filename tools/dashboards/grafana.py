@@ -14,7 +14,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat, QueryEditorMode
 
-from .board import FULL_WIDTH, Board, Limits, Link, Panel, Variable
+from .board import FULL_WIDTH, Board, Choice, Limits, Link, Panel, Variable
 
 TAG = "fangcheng"
 """All our dashboards carry it; the links above each find the others by it."""
@@ -121,6 +121,8 @@ def _panel(panel: Panel, boards: Mapping[str, Board]) -> _PanelBuilder:
         built.with_target(_query(letter, query.promql, query.legend, panel.kind == "heatmap"))
     if panel.to:
         built.links([_link(panel.to, boards)])
+    if panel.chooses:
+        built.data_links([_choice(panel.chooses, boards)])
     return built
 
 
@@ -147,6 +149,16 @@ def _link(link: Link, boards: Mapping[str, Board]) -> dashboard.DashboardLink:
         dashboard.DashboardLink(title)
         .type(models.DashboardLinkType.LINK)
         .url(f"/d/{link.uid}?${{__url_time_range}}&${{__all_variables}}{view}")
+    )
+
+
+def _choice(choice: Choice, boards: Mapping[str, Board]) -> dashboard.DashboardLink:
+    board = boards[choice.uid]
+    chosen = f"var-{board.variable(choice.variable).name}=${{__field.labels.{choice.label}}}"
+    return (
+        dashboard.DashboardLink(f"{board.title} of ${{__field.labels.{choice.label}}}")
+        .type(models.DashboardLinkType.LINK)
+        .url(f"/d/{choice.uid}?${{__url_time_range}}&${{datasource:queryparam}}&{chosen}")
     )
 
 
@@ -232,9 +244,10 @@ def _thresholds(limits: Limits | None) -> dashboard.ThresholdsConfig:
             models.Threshold(value=limits.act, color=_LOOK),
             models.Threshold(value=limits.look, color=_GOOD),
         )
+    looked_at = (models.Threshold(value=limits.look, color=_LOOK),)
     return _steps(
         models.Threshold(value=None, color=_GOOD),
-        models.Threshold(value=limits.look, color=_LOOK),
+        *(looked_at if limits.look < limits.act else ()),
         models.Threshold(value=limits.act, color=_ACT),
     )
 

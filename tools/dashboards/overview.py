@@ -5,7 +5,7 @@ Each question has a third of the width: tiles above, the graphs behind them belo
 
 from __future__ import annotations
 
-from .board import Board, Limits, Link, Panel, Query, Row, stat
+from .board import Board, Choice, Limits, Link, Panel, Query, Row, stat
 from .promql import (
     FAILED,
     MATCHMAKING,
@@ -140,6 +140,7 @@ _GRAPHS = (
         (Query(f"sum by (rule_set) ({LIVE})", "{{rule_set}}"),),
         stacked=True,
         to=Link("fangcheng-tables"),
+        chooses=Choice("fangcheng-tables", "rule_set", "rule_set"),
     ),
     Panel(
         "Settlements by outcome",
@@ -166,6 +167,7 @@ _GRAPHS = (
         (Query("max by (pool) (fangcheng_matchmaking_oldest_ticket_age_seconds)", "{{pool}}"),),
         promise=3,
         to=Link("fangcheng-matchmaking"),
+        chooses=Choice("fangcheng-matchmaking", "pool", "pool"),
     ),
     Panel(
         "What tables still owe",
@@ -193,6 +195,25 @@ _GRAPHS = (
 
 _BELOW = (
     Panel(
+        "Alerts that fire",
+        "By urgency and name; page means that players are hurt or money is wrong now. Each has a "
+        "page in docs/operations/alerts that says what to do.",
+        "none",
+        (
+            Query(
+                or_zero(
+                    'sum by (severity, alertname) (ALERTS{alertstate="firing"})',
+                    UP,
+                    severity="none",
+                    alertname="",
+                ),
+                "{{severity}} {{alertname}}",
+            ),
+        ),
+        stacked=True,
+        width=6,
+    ),
+    Panel(
         "How fast error budgets burn",
         "How many times faster than 1 % of slow ones in 30 days allows. Above 14 over an hour, or "
         "6 over six, the month's budget is soon gone and an alert wakes somebody: its page tells "
@@ -213,16 +234,6 @@ _BELOW = (
         width=6,
     ),
     Panel(
-        "Calls by service",
-        "Calls that ended, a second. A service that falls to 0 alone is not reached by those that "
-        "call it: see their logs.",
-        "reqps",
-        (Query(rate(CALLS, "job"), "{{job}}"),),
-        stacked=True,
-        width=6,
-        to=Link("fangcheng-runtime", "Calls that ended"),
-    ),
-    Panel(
         "Failed calls by service",
         "Calls that failed by a fault of ours or of what is below us, a second. Go to the service "
         "that has them first in time: others only pass them on.",
@@ -235,6 +246,7 @@ _BELOW = (
         ),
         width=6,
         to=Link("fangcheng-runtime", "Failed calls by status"),
+        chooses=Choice("fangcheng-runtime", "job", "job"),
     ),
     Panel(
         "Event loop, 99th percentile",
@@ -252,6 +264,7 @@ _BELOW = (
         promise=0.05,
         width=6,
         to=Link("fangcheng-runtime", "How late the event loop is"),
+        chooses=Choice("fangcheng-runtime", "job", "job"),
     ),
 )
 
@@ -263,6 +276,6 @@ BOARD = Board(
     variables=(),
     rows=(
         Row("Do players play?  ·  Is money right?  ·  Are promises kept?", (*_TILES, *_GRAPHS)),
-        Row("Calls and processes", _BELOW),
+        Row("What burns", _BELOW),
     ),
 )

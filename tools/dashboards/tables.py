@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .board import Board, Limits, Link, Panel, Query, Row, Variable, stat
+from .board import Board, Choice, Limits, Link, Panel, Query, Row, Variable, stat
 from .promql import TABLE, percentile, percentiles, rate, share_of
 
 MINE = 'instance=~"$table"'
@@ -306,6 +306,7 @@ _OWNERS = (
         "none",
         _by("fangcheng_tables", "instance", f'{OF}, phase!="closed"'),
         stacked=True,
+        chooses=Choice("fangcheng-runtime", "instance", "instance"),
     ),
 )
 

@@ -56,7 +56,7 @@ class Metrics:
         )
         self._queued = Histogram(
             "fangcheng_evaluation_queue_seconds",
-            "How long a chunk of hands waited for a thread.",
+            "How long a chunk of hands waited for a thread. Grows before calls are refused.",
             ("lane",),
             buckets=_SECONDS,
             registry=registry,
@@ -93,7 +93,7 @@ class Metrics:
         )
         self._refused = Counter(
             "fangcheng_evaluation_refused_calls_total",
-            "Calls refused because too much was waiting.",
+            "Calls refused because too much was waiting: clients go to another replica.",
             ("lane",),
             registry=registry,
         )

@@ -22,8 +22,8 @@ _REASONS = (
 # Closest around the promise of 3 seconds; the longest are those of a pool that nobody comes to.
 _WAIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600)
 
-MOST_POOLS = 32
-"""Pools that have series of their own, the first of the file; a pool has 34 series."""
+MOST_POOLS = 28
+"""Pools that have series of their own, the first of the file: 34 each, of 2,000 in all."""
 REST = "other"
 """All other pools, private rooms, and pools that are gone, under one label."""
 
@@ -50,7 +50,7 @@ class Metrics:
         self._pools: dict[str, _Pool] = {}
         self._waiting = Gauge(
             "fangcheng_matchmaking_waiting_tickets",
-            "Tickets that wait, by pool; kind is player or standby.",
+            "Tickets that wait: of players, or on standby (bots).",
             ("pool", "kind"),
             registry=registry,
         )
@@ -81,13 +81,13 @@ class Metrics:
         )
         self._matches = Counter(
             "fangcheng_matchmaking_matches_total",
-            "Matches that ended; outcome is seated or returned.",
+            "Matches that ended: `seated` at a table, or `returned` to the queue.",
             ("pool", "outcome"),
             registry=registry,
         )
         self._filled = Counter(
             "fangcheng_matchmaking_filled_tables_total",
-            "Tables at which a standby ticket was seated.",
+            "Tables at which a standby ticket (a bot) was seated, since too few players came.",
             ("pool",),
             registry=registry,
         )
@@ -99,25 +99,29 @@ class Metrics:
         )
         self._failed = Counter(
             "fangcheng_matchmaking_failed_tickets_total",
-            "Tickets that could not be seated, by reason.",
+            "Tickets that could not be seated, by reason. POOL_CHANGED comes of a reload, the "
+            "others of wallets.",
             ("pool", "reason"),
             registry=registry,
         )
         reloads = Counter(
             "fangcheng_matchmaking_pool_reloads_total",
-            "Times that the pools were read anew; outcome is used or refused.",
+            "Times that the pools were read anew; `refused`: the file has a fault, and nothing has "
+            "changed.",
             ("outcome",),
             registry=registry,
         )
         self._used, self._refused = reloads.labels("used"), reloads.labels("refused")
         self._repeated = Counter(
             "fangcheng_matchmaking_repeated_steps_total",
-            "Steps of matches that had no answer from wallet or table and were repeated.",
+            "Steps of matches that had no answer from wallet or table and were repeated. Where "
+            "they go on, one of the two is away.",
             registry=registry,
         )
         self.unfinished = Gauge(
             "fangcheng_matchmaking_unfinished_matches",
-            "Matches that are neither seated nor returned.",
+            "Matches on their way: neither seated nor returned. Where they stay, so do their "
+            "players.",
             registry=registry,
         )
         self.measure({}, lambda pool: (), tuple)

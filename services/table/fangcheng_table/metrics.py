@@ -66,7 +66,7 @@ class TableMetrics:
         )
         self._hands = Counter(
             "fangcheng_table_hands_total",
-            "Hands that have ended: win, draw, escape, dissolved or eight_flowers.",
+            "Hands that have ended, by how. `escape`: somebody left, and pays for it.",
             ("rule_set", "ending"),
             registry=registry,
         )
@@ -94,7 +94,7 @@ class TableMetrics:
         )
         self._timed_out = Counter(
             "fangcheng_table_prompts_timed_out_total",
-            "Prompts that nobody answered in time.",
+            "Prompts that nobody answered in time. Many at once: clients do not hear or reach us.",
             registry=registry,
         )
         trustees = Counter(
@@ -120,7 +120,7 @@ class TableMetrics:
             self._closed.labels(reason)
         streams = Gauge(
             "fangcheng_table_streams",
-            "Streams of seats and of spectators.",
+            "Streams that are open, of seats and of spectators.",
             ("kind",),
             registry=registry,
         )
@@ -128,7 +128,8 @@ class TableMetrics:
         self.spectator_streams = streams.labels("spectator")
         self.reconnects = Counter(
             "fangcheng_table_reconnects_total",
-            "Seats that were attended again, from where they had been.",
+            "Seats that were attended again, from where they had been. Many at once: a gateway or "
+            "a network has failed.",
             registry=registry,
         )
         self.commits = Histogram(
@@ -145,7 +146,7 @@ class TableMetrics:
         )
         self.journal_failures = Counter(
             "fangcheng_table_journal_failures_total",
-            "Appends that failed; the table is rebuilt from what was stored.",
+            "Appends that the database refused; their tables are rebuilt and go on.",
             registry=registry,
         )
         self.superseded = Counter(
@@ -167,12 +168,14 @@ class TableMetrics:
         )
         self.lost_time = Counter(
             "fangcheng_table_lost_seconds_total",
-            "Time in which this process did not run, which counted against no player.",
+            "Time in which this process did not run (a paused machine, no CPU), which counted "
+            "against no player.",
             registry=registry,
         )
         self.failures = Counter(
             "fangcheng_table_failures_total",
-            "Tables that failed by a fault of ours and were rebuilt from the journal.",
+            "Tables that failed by a fault of ours and were rebuilt from the journal. The log has "
+            "why.",
             registry=registry,
         )
         self.questions = Gauge(
@@ -182,7 +185,8 @@ class TableMetrics:
         )
         answers = Histogram(
             "fangcheng_table_evaluator_wait_seconds",
-            "From a question to the evaluator's answer, repeats included.",
+            "From a question to the evaluator's answer, repeats included; the table waits "
+            "meanwhile.",
             ("kind",),
             buckets=_MOMENTS_SECONDS,
             registry=registry,
@@ -195,27 +199,31 @@ class TableMetrics:
         )
         self._outbox = Gauge(
             "fangcheng_table_outbox",
-            "Settlements and releases of holds that the wallet has not acknowledged yet.",
+            "Settlements and releases of holds that the wallet has not acknowledged yet, parked "
+            "ones too.",
             ("kind",),
             registry=registry,
         )
         self._oldest = Gauge(
             "fangcheng_table_outbox_oldest_age_seconds",
-            "How long this process has tried the oldest of them; 0: there is none. Where it grows, "
-            "the wallet does not answer, or refuses.",
+            "How long this process has tried the oldest errand at the wallet that is not parked; "
+            "0: there is none. Where it grows, the wallet does not answer.",
             ("kind",),
             registry=registry,
         )
         self._parked = Gauge(
             "fangcheng_table_parked",
-            "Of those, the ones that the wallet has refused. Somebody must look.",
+            "Settlements and releases of holds that the wallet has refused. They are tried again "
+            "now and then; somebody must look.",
             ("kind",),
             registry=registry,
         )
         for kind in get_args(Errand):
             self.measure_outbox(kind, {}, ())
         self.settlements = Counter(
-            "fangcheng_table_settlements_total", "Hands that were settled.", registry=registry
+            "fangcheng_table_settlements_total",
+            "Hands that the wallet has settled, as tables have been told.",
+            registry=registry,
         )
         self._of_rule_set: dict[str, _Hands] = {}
         self._standing: dict[tuple[str, str], Mapping[Phase, Gauge]] = {}
@@ -233,7 +241,7 @@ class TableMetrics:
         of them were refused.
         """
         self._outbox.labels(kind).set_function(partial(len, waiting))
-        self._oldest.labels(kind).set_function(partial(_age_seconds, waiting))
+        self._oldest.labels(kind).set_function(partial(_age_seconds, waiting, parked))
         self._parked.labels(kind).set_function(partial(len, parked))
 
     def table(self, created: TableCreated) -> CountedTable:
@@ -325,7 +333,9 @@ class CountedTable:
             self._trustee_seats = trustee_seats
 
 
-def _age_seconds(waiting: Mapping[int, float]) -> float:
+def _age_seconds(waiting: Mapping[int, float], parked: Collection[int]) -> float:
     # Copied in one go, since another thread may change it meanwhile.
-    since = list(waiting.values())
-    return max(0.0, time.monotonic() - since[0]) if since else 0.0
+    for number, since in list(waiting.items()):
+        if number not in parked:
+            return max(0.0, time.monotonic() - since)
+    return 0.0

@@ -24,7 +24,8 @@ class WalletMetrics:
     def __init__(self, registry: CollectorRegistry, currencies: Iterable[str]) -> None:
         self._settlements = Counter(
             "fangcheng_wallet_settlements_total",
-            "Settlements by outcome: paid, short, replayed, refused or failed.",
+            "Settlements: paid; short, since somebody had too little; replayed, for a repeat; "
+            "refused; or failed, as the database did.",
             ("outcome",),
             registry=registry,
         )
@@ -38,7 +39,7 @@ class WalletMetrics:
         )
         self._items = Histogram(
             "fangcheng_wallet_commit_items",
-            "Calls that one commit took.",
+            "Calls that one commit took together. Grows where commits are slow.",
             buckets=_ITEMS,
             registry=registry,
         )
@@ -50,11 +51,13 @@ class WalletMetrics:
         )
         self._failed = Counter(
             "fangcheng_wallet_failed_commits_total",
-            "Commits that the database refused as a whole.",
+            "Commits that the database refused as a whole; their callers repeat them.",
             registry=registry,
         )
         self._open_holds = Gauge(
-            "fangcheng_wallet_open_holds", "Holds that are not released.", registry=registry
+            "fangcheng_wallet_open_holds",
+            "Holds that are neither released nor expired.",
+            registry=registry,
         )
         self._oldest_hold = Gauge(
             "fangcheng_wallet_oldest_hold_age_seconds",
@@ -71,12 +74,13 @@ class WalletMetrics:
         )
         self._unchained = Gauge(
             "fangcheng_wallet_unchained_operations",
-            "Operations that the hash chain has not reached yet.",
+            "Operations that the hash chain has not reached yet. Growing, it is not written any "
+            "more.",
             registry=registry,
         )
         self._imbalance = Gauge(
             "fangcheng_wallet_ledger_imbalance",
-            "Sum of all accounts of a currency; anything but 0 is a fault of ours.",
+            "Sum of all accounts of a currency; anything but 0 is a fault of ours: stop and look.",
             ("currency",),
             registry=registry,
         )
