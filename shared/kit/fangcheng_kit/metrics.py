@@ -171,6 +171,7 @@ class MetricsEndpoint:
 
     def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
         """Raises ``OSError`` where the address cannot be had."""
+        self._host = host
         kind = _Server6 if ":" in host else _Server
         self._server = make_server(host, port, make_wsgi_app(registry), kind, _Silent)
         self._thread = threading.Thread(
@@ -190,7 +191,7 @@ class MetricsEndpoint:
         stopping.start()
         # It looks whether it is to stop at once where somebody connects.
         with contextlib.suppress(OSError):
-            socket.create_connection(self._server.server_address[:2]).close()
+            socket.create_connection((self._host, self.port)).close()
         stopping.join()
         self._server.server_close()
         self._thread.join()
