@@ -468,6 +468,7 @@ async def test_a_settlement_is_offered_until_the_wallet_takes_it(service):
     calls = service.wallet.settling.calls
     await until(lambda: len(calls) >= 3)
     assert service.value("fangcheng_table_parked", kind="settle") == 0
+    assert service.value("fangcheng_table_outbox_oldest_age_seconds", kind="settle") > 0
     table = (await service.stub("operator").GetTable(wire.GetTableRequest(table_id=table_id))).table
     assert table.hand_number == 1
     assert table.phase == state_pb2.TABLE_PHASE_BETWEEN_HANDS
@@ -484,6 +485,7 @@ async def test_a_table_whose_settlement_is_refused_is_parked(service, code):
     playing = asyncio.create_task(play_all(service, made.table.table_id))
     await until(lambda: service.value("fangcheng_table_parked", kind="settle") == 1)
     assert service.value("fangcheng_table_outbox", kind="settle") == 1
+    assert service.value("fangcheng_table_outbox_oldest_age_seconds", kind="settle") == 0
     # Somebody mends it; the table goes on.
     service.wallet.settling.code = None
     await playing
