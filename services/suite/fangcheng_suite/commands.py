@@ -16,6 +16,7 @@ from . import (
     commands_capacity,
     commands_integrity,
     commands_journal,
+    commands_logs,
     commands_records,
     commands_wallet,
 )
@@ -50,6 +51,7 @@ app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
 app.add_typer(commands_integrity.integrity, name="integrity")
 app.add_typer(commands_wallet.wallet, name="wallet")
+app.command()(commands_logs.logs)
 
 
 @app.command()
