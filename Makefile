@@ -53,6 +53,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/python tools/metricsdoc.py --check
 	$(BIN)/python -m tools.dashboards --check
 	$(BIN)/python benchmarks/report.py --check
+	$(BIN)/python tools/capacitydoc.py --check
 
 protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the .proto files
 	.venv-protos/bin/python tools/stubs.py
@@ -65,6 +66,7 @@ docs: protos ## Generate docs/settings.md, docs/operations/metrics.md, docs/rule
 	$(BIN)/python tools/settingsdoc.py
 	$(BIN)/python tools/deployment.py
 	$(BIN)/python tools/rulesdoc.py
+	$(BIN)/python tools/capacitydoc.py
 	$(BIN)/python tools/metricsdoc.py
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page
@@ -82,6 +84,7 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/matchmaking.py
 	$(BIN)/python benchmarks/wallet.py
+	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/report.py
 
 locks: setup ## Resolve the lock files anew (UPGRADE=1: to the newest versions)

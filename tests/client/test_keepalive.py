@@ -17,7 +17,7 @@ FASTER = 100
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER_BYTES = 9
 PING, ACK = 6, 1
-MORE_THAN_FORGIVEN = 8
+MORE_THAN_FORGIVEN = 5
 """A server that did not expect pings closes the connection at the third."""
 
 

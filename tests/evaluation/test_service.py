@@ -487,6 +487,11 @@ async def test_metrics_count_hands_by_call_and_rule_set(stub: Stub, running: Run
     assert lines[name + 'waiting_hands{lane="bulk"}'] == "0.0"
     assert lines[name + 'queue_seconds_count{lane="bulk"}'] == "1.0"
     assert lines[name + 'work_seconds_count{lane="single"}'] == "1.0"
+    assert lines[name + 'chunk_hands_sum{lane="bulk"}'] == "4.0"
+    assert lines[name + 'kernel_seconds_count{rule_set="baishan_kele"}'] == "2.0"
+    assert lines[name + 'waiting_hands_limit{lane="single"}'] == "1000.0"
+    assert lines[name + "threads"] == "3.0"
+    assert lines[name + "busy_threads"] == "0.0"
     assert "p17" not in page
 
 

@@ -94,12 +94,15 @@ async def test_four_players_go_from_the_queue_to_their_seats(world: World) -> No
 async def test_a_watch_tells_the_state_now_then_each_change_and_ends(world: World) -> None:
     players = await world.players(4)
     await players[0].join("free")
-    watch = asyncio.create_task(players[0].watch())
-    await eventually(lambda: world.running is not None and not watch.done())
+    watch = players[0].stub.WatchTicket(
+        pb.WatchTicketRequest(ticket_id=players[0].ticket.ticket_id)
+    )
+    told = aiter(watch)
+    states = [(await anext(told)).ticket.state]
+    assert states == [WAITING]
     for player in players[1:]:
         await player.join("free")
-    states = [ticket.state for ticket in await watch]
-    assert states[0] == WAITING
+    states += [answer.ticket.state async for answer in told]
     assert states[-1] == ASSIGNED
     assert states == sorted(states)
     late = await players[0].watch()

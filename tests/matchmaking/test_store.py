@@ -650,14 +650,14 @@ async def test_cancel_against_commit_ten_thousand_times_has_one_outcome(
     """The race of open-match and nakama: a player leaves while a match forms around it."""
     store = quick_store
     outcomes = set()
-    for turn in range(2_500):  # four calls to leave in each
+    for turn in range(1_000):  # ten calls to leave in each
         joined = await asyncio.gather(*(store.join(new(seat, f"r{turn}")) for seat in range(4)))
         tickets = [one.ticket for one in joined]
         match_id = f"m{turn}"
         leaver = turn % 4
         calls: list[Awaitable[object]] = [
             store.form(match_of(tickets, match_id)),
-            *(store.leave(tickets[leaver].ticket_id) for _ in range(4)),
+            *(store.leave(tickets[leaver].ticket_id) for _ in range(10)),
         ]
         if turn % 8 >= 4:
             calls.reverse()

@@ -37,7 +37,7 @@ def evaluated(hands: int, **settings: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("hands", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("hands", [500, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_compiled_and_interpreted_agree_on_the_hands_of_every_rule_set(
     tmp_path: Path, hands: int
 ) -> None:
@@ -253,9 +253,24 @@ def lowest_of(bits: int) -> int:
     return speed.lowest_bit(bits)
 
 
+@speed.entry
+def gathered_of(bits: int, mask: int) -> int:
+    return speed.gather_bits(bits, mask)
+
+
 def test_bits_are_counted() -> None:
     for bits in (0, 1, 2**62, 2**63 - 1, 0x5555555555555555, 0x123456789ABCDEF):
         assert count_of(bits) == bits.bit_count()
         assert not bits or lowest_of(bits) == speed._lowest_bit(bits) == f"{bits:b}"[::-1].index(
             "1"
         )
+
+
+def test_bits_are_gathered() -> None:
+    for bits in (0, 1, 2**63 - 1, 0x123456789ABCDEF, -1, -(2**63)):
+        for mask in (0, 1, 0o111111111 << 32 | 0o111111111, 2**63 - 1):
+            chosen = "".join(
+                str(bits >> place & 1) for place in range(63, -1, -1) if mask >> place & 1
+            )
+            expected = int(chosen or "0", 2)
+            assert gathered_of(bits, mask) == speed._gather_bits(bits, mask) == expected

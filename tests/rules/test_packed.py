@@ -12,7 +12,8 @@ from fangcheng_rules import packed
 from fangcheng_rules.analysis import analyze, winning_readings
 from fangcheng_rules.errors import IllegalWin
 from fangcheng_rules.hand import Hand
-from fangcheng_rules.kernels import speed
+from fangcheng_rules.kernels import bound, speed
+from fangcheng_rules.kernels import records as kernel_records
 from fangcheng_rules.kernels.bound import bind
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.moments import Moment
@@ -304,6 +305,22 @@ def test_only_what_is_asked_for_is_found() -> None:
         legal = packed.evaluate(rules, records[:1], packed.LEGAL_SHANTEN)
         assert np.array_equal(legal["shanten"], whole["shanten"])
         assert (legal["shape_shanten"] == packed.NOT_ASKED).all()
+
+
+@every_rule_set
+def test_bits_that_are_looked_up_are_those_that_are_gathered(
+    rules: RuleSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hands = random_records(random.Random(8), rules, 2_000)
+    words = kernel_records.meld_words().copy()
+    found = []
+    for gathers in (0, 1):
+        words[kernel_records.GATHERS_AT] = gathers
+        laid_down = bound.read_only_words(words)
+        monkeypatch.setattr(bound, "_laid_down", lambda laid=laid_down: laid)
+        found.append(packed.evaluate(rules, hands))
+    assert np.array_equal(*found)
+    assert found[0]["win"].any()
 
 
 def test_bytes_are_taken_wherever_they_lie() -> None:

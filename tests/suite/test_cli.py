@@ -85,6 +85,8 @@ def test_the_promised_commands_are_there() -> None:
         "ledger restore",
         "ledger verify",
         "migrate",
+        "call",
+        "capacity",
         "wallet conformance",
         "simulate",
         "record",

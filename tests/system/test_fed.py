@@ -15,7 +15,6 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
-import yaml
 
 from fangcheng.evaluation.v1 import evaluation_pb2 as ev
 from fangcheng.evaluation.v1 import evaluation_pb2_grpc as ev_grpc
@@ -28,7 +27,8 @@ from fangcheng_suite.pools import demo_pool, practice_pool
 
 from ..dashboards import marks, panel_queries
 from ..evaluation import wire
-from ..promql import RULES, recorded, selectors
+from ..prometheus.rules import alerts, fed, recordings
+from ..promql import recorded, selectors
 from .prometheus import Ask, config_for, prometheus
 from .running import PORTS_OF_A_SUITE, free_port, running, until
 
@@ -63,16 +63,6 @@ ONLY_TROUBLE = {
     "fangcheng_evaluation_refused_calls_total",
 }
 """What may stay at 0 where nothing is wrong."""
-
-
-def asked_by_rules() -> list[str]:
-    """What recording rules and alerts ask."""
-    groups = [
-        group
-        for file in sorted(RULES.glob("*.yml"))
-        for group in yaml.safe_load(file.read_text("utf-8"))["groups"]
-    ]
-    return [rule["expr"] for group in groups for rule in group["rules"]]
 
 
 async def play(access: Access) -> None:
@@ -138,9 +128,11 @@ def test_every_query_of_panels_and_rules_finds_what_has_moved(tmp_path: Path) ->
 
         until(lambda: {row.labels["job"] for row in ask("up == 1")} == JOBS, "all are scraped")
         all_answer(ask, [*panel_queries(), *marks(), *recorded()])
+        all_answer(ask, {query for alert in alerts() for query in fed(alert)})
+        rules = [rule.query for rule in (*alerts(), *recordings())]
         wanted = {
             selector
-            for query in (*panel_queries(), *asked_by_rules())
+            for query in (*panel_queries(), *rules)
             for selector in selectors(query)
             if not WELL.search(selector.text)
         }

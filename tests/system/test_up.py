@@ -64,6 +64,13 @@ async def test_everything_serves_and_ctrl_c_leaves_nothing(tmp_path: Path) -> No
         assert table.table_id in drawn.stdout, drawn.stderr
         assert {"Mei", "Lan", "Zhu", "Ju"} <= set(re.findall(r"\w+", drawn.stdout))
 
+        story = suite.fangcheng("logs", "--table", table.table_id)
+        told = " ".join(story.stdout.split())
+        for event in ("ticket queued", "match formed", "seated"):
+            assert f" matchmaking info {event} " in told, story.stdout + story.stderr
+        for event in ("table created", "hand started"):
+            assert f" table info {event} " in told, story.stdout
+
         audited = suite.fangcheng("ledger", "audit")
         assert audited.returncode == 0, audited.stderr
         assert "The ledger is balanced." in audited.stdout

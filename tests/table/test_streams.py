@@ -448,6 +448,12 @@ class Gateway:
         self._out.put_nowait(None)
 
     async def run(self) -> None:
+        try:
+            await self._read()
+        finally:
+            self.end()  # gRPC would wait for the next request of a call that has ended
+
+    async def _read(self) -> None:
         async for message in self.call:
             match message.WhichOneof("message"):
                 case "events":
@@ -588,7 +594,6 @@ async def test_a_request_to_a_gateway_that_breaks_the_limits_ends_its_stream(ser
         await gateway.run()
     problem = explain(caught.value)
     assert (problem.reason, problem.field) == ("INVALID_REQUEST", "add.player_id")
-    gateway.end()
 
 
 async def test_a_gateway_that_falls_behind_is_closed(tmp_path):
@@ -600,7 +605,6 @@ async def test_a_gateway_that_falls_behind_is_closed(tmp_path):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await gateway.run()
         assert explain(caught.value).reason == "READER_TOO_SLOW"
-        gateway.end()
 
 
 async def test_a_gateway_that_reads_nothing_is_listened_to_no_more():

@@ -49,6 +49,11 @@ class World:
         return self._running.address
 
     @property
+    def metrics_address(self) -> str:
+        assert self._running is not None
+        return self._running.metrics_address
+
+    @property
     def kit(self) -> Kit:
         assert self._running is not None
         return self._running.kit

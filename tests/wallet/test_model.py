@@ -510,7 +510,7 @@ class Ledger(RuleBasedStateMachine):
 def test_every_storage_does_as_the_model_does(name: str) -> None:
     machine = type(f"Ledger in {name}", (Ledger,), {"open_store": staticmethod(STORES[name])})
     # A database costs far more to make than a file.
-    examples = 60 if name == "sqlite" else 12
+    examples = 40 if name == "sqlite" else 10
     run_state_machine_as_test(
         machine, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )

@@ -11,7 +11,15 @@ from typing import Annotated
 
 import typer
 
-from . import commands_integrity, commands_journal, commands_records, commands_wallet
+from . import (
+    commands_call,
+    commands_capacity,
+    commands_integrity,
+    commands_journal,
+    commands_logs,
+    commands_records,
+    commands_wallet,
+)
 from .cli import EXIT_INTERRUPTED
 from .errors import SuiteError
 from .state import StateFolder, default_folder
@@ -37,10 +45,13 @@ app = typer.Typer(
     "Begin with `fangcheng demo`, then `fangcheng up`.",
 )
 app.add_typer(commands_records.records)
+app.add_typer(commands_call.call)
+app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
 app.add_typer(commands_integrity.integrity, name="integrity")
 app.add_typer(commands_wallet.wallet, name="wallet")
+app.command()(commands_logs.logs)
 
 
 @app.command()

@@ -162,6 +162,7 @@ class Outbox:
                         "the wallet refuses; parked",
                         kind=kind,
                         what=what,
+                        table_id=what.partition("/")[0],
                         code=code.name,
                         problem=problem,
                     )

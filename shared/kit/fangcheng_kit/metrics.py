@@ -6,6 +6,7 @@ Labels are the names in the contract and status codes: never a player, a table o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import threading
 from collections.abc import Callable
@@ -170,6 +171,7 @@ class MetricsEndpoint:
 
     def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
         """Raises ``OSError`` where the address cannot be had."""
+        self._host = host
         kind = _Server6 if ":" in host else _Server
         self._server = make_server(host, port, make_wsgi_app(registry), kind, _Silent)
         self._thread = threading.Thread(
@@ -185,6 +187,11 @@ class MetricsEndpoint:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self._server.shutdown()
+        stopping = threading.Thread(target=self._server.shutdown, name="metrics stop")
+        stopping.start()
+        # It looks whether it is to stop at once where somebody connects.
+        with contextlib.suppress(OSError):
+            socket.create_connection((self._host, self.port)).close()
+        stopping.join()
         self._server.server_close()
         self._thread.join()

@@ -21,10 +21,10 @@ _NUL = "\0"
 
 
 class Limits:
-    """The limits of the requests of a server, compiled once."""
+    """The limits of the requests of a server, compiled once in a process."""
 
     def __init__(self) -> None:
-        self._validator = protovalidate.Validator()
+        self._validator = _validator()
 
     def add(self, method: Method) -> None:
         """Compile a call's limits; ``ContractError`` where that fails."""
@@ -47,6 +47,11 @@ class Limits:
             wrong.extend((path, "must not contain NUL") for path in _texts_with_nul(request))
         if wrong:
             raise InvalidRequest(wrong)
+
+
+@cache
+def _validator() -> protovalidate.Validator:
+    return protovalidate.Validator()
 
 
 def _described(violation: protovalidate.Violation) -> tuple[str, str]:

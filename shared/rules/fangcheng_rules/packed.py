@@ -58,6 +58,7 @@ from .kernels.bound import Counting, bind, read_only_words
 from .kernels.records import (
     ANY_HAND,
     CANNOT_BE,
+    MOMENT_WORDS,
     NEEDS_KONG,
     NO_MELD,
     NO_MELD_BUT_WHIRLWIND,
@@ -274,9 +275,16 @@ def _counting(rule_set: RuleSet) -> Counting:
         words[place // 8] = (fan // (_fan(rule_set, item) or fan or 1) or 1) << (8 * (place % 8))
         return words
 
+    # Most moments cannot be, and to ask for them all takes long. In place of the self-draw a drawn
+    # treasure may count, which leaves moments that none is otherwise.
+    can_be = {flags for flags in range(256) if _asked_of(Moment(flags)) != CANNOT_BE}
+    can_be |= {flags & ~Moment.SELF_DRAW for flags in can_be}
     moments: list[int] = []
     for flags in range(256):
         for is_open in (False, True):
+            if flags not in can_be:
+                moments += [0] * MOMENT_WORDS
+                continue
             moment = Moment(flags)
             beside = counted((), moment, is_open)
             kept = sum(

@@ -55,9 +55,11 @@ class _Kept(caching.FunctionCache):
     _impl_class = _Code
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # Straight from the file: numba would first make all ready that compiling needs, which it
+        # does again when it compiles, and which takes half of a warm start.
         # A damaged file is no more than one that is not there.
         with contextlib.suppress(Exception):
-            return super().load_overload(sig, target_context)
+            return self._load_overload(sig, target_context)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

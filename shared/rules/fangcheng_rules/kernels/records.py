@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .facts import DRAGON_RUN, TREASURE, HandBits
 from .hands import CHI, CONCEALED_KONG, FIRST_DRAGON, OPEN_KONG, PONG, Out, Words, place_of
-from .speed import count_bits, entry, inner
+from .speed import CAN_GATHER, GATHERS, count_bits, entry, gather_bits, inner
 from .tables import FIRST_THREE, LAST_THREE, MIDDLE_THREE, OCTAL, PLAIN_HONOURS, RUN_HONOURS
 
 HAND_WORDS: Final = 4
@@ -37,6 +37,8 @@ NOTHING_ASKED: Final = NOT_ASKED << 16 | NOT_ASKED << 24
 """The first word of a result of which nothing is known."""
 FIELDS: Final = 0o111111111 << 32 | 0o111111111
 """The lowest bit of each rank's field, in the words of two suits."""
+TWOS: Final = FIELDS << 1
+FOURS: Final = FIELDS << 2
 EVEN: Final = 0o707070707 << 32 | 0o707070707
 """The fields of every other rank, of the first, third, ... of each suit."""
 THREE_EACH: Final = 0o303030303 << 32 | 0o303030303
@@ -66,6 +68,7 @@ CANNOT_BE, ANY_HAND, NEEDS_KONG, NO_MELD, NO_MELD_BUT_WHIRLWIND = range(5)
 MELD_WORDS: Final = 8
 """Words of each byte that may stand for a meld, see `meld_words`."""
 KINDS: Final = (1 << 34) - 1
+GATHERS_AT: Final = 256 * MELD_WORDS
 MELDS, OPEN, RUNS, KONGS, UNKNOWN = 40, 43, 46, 49, 52
 
 
@@ -91,17 +94,19 @@ class RecordBits(NamedTuple):
     even_2: int
     """... bamboos and honours likewise."""
     odd_2: int
-    lone: int
-    """How many concealed kinds have the bit of value 1 in their count,"""
+    bits: int
+    """How many bits all counts of concealed tiles have together,"""
     pairs: int
-    """... that of value 2,"""
+    """... those of value 2,"""
     fours: int
-    """... and that of value 4."""
+    """... and those of value 4."""
     sequences: int
     """Of the other words of `meld_words` the sums."""
     facts: int
     kongs: int
     concealed_kongs: int
+    gathers: int
+    """1 where `gather_bits` is quick."""
 
 
 def meld_words() -> npt.NDArray[np.int64]:
@@ -110,10 +115,12 @@ def meld_words() -> npt.NDArray[np.int64]:
     Its tiles, as `RecordBits` has them; its sequence; its triplet as a mask, and above that 1 at
     `MELDS`, at `OPEN` if it opens the hand, at `RUNS` or `KONGS` (a whirlwind is both), at
     `UNKNOWN` if there is no such meld; its kong, and its concealed kong, as masks. All can be
-    added up; four times none of them carries into the next.
+    added up; four times none of them carries into the next. Behind them, 1 where `gather_bits` is
+    quick: kept code cannot know which processor it will run on.
     """
     # Nothing compiled is called: each start would wait for the compiler to make it for Python.
-    words = np.zeros((256, MELD_WORDS), np.int64)
+    words = np.zeros((256 + 1, MELD_WORDS), np.int64)
+    words.ravel()[GATHERS_AT] = GATHERS
     for byte in range(1, 256):
         how, kind = byte >> 6, (byte & 63) - 1
         is_run = how == CHI and kind == FIRST_DRAGON
@@ -178,13 +185,14 @@ def read(laid_down: Words, hands: Words, i: int) -> RecordBits:
         odd,
         even_2,
         odd_2,
-        count_bits(first & FIELDS) + count_bits(second & FIELDS),
-        count_bits((first >> 1) & FIELDS) + count_bits((second >> 1) & FIELDS),
-        count_bits((first >> 2) & FIELDS) + count_bits((second >> 2) & FIELDS),
+        count_bits(first) + count_bits(second),
+        count_bits(first & TWOS) + count_bits(second & TWOS),
+        count_bits(first & FOURS) + count_bits(second & FOURS),
         sequences,
         facts,
         kongs,
         concealed_kongs,
+        laid_down[GATHERS_AT],
     )
 
 
@@ -211,6 +219,31 @@ def masks_of(a: int, b: int, c: int) -> int:
 
 
 @inner
+def masks_in(table: Words, first: int, second: int, gathers: int) -> tuple[int, int, int]:
+    """Of the words of two suits and of the two others the masks over all kinds: ones, twos, fours.
+
+    Looked up where there is no quick instruction for it.
+    """
+    if CAN_GATHER and gathers:
+        return (
+            gather_bits(first, FIELDS) | gather_bits(second, FIELDS) << 18,
+            gather_bits(first, TWOS) | gather_bits(second, TWOS) << 18,
+            gather_bits(first, FOURS) | gather_bits(second, FOURS) << 18,
+        )
+    m, p, s, z = first & SUIT_BITS, first >> 32, second & SUIT_BITS, second >> 32
+    in_m = masks_of(octal(table, m, 0), octal(table, m, 9), octal(table, m, 18))
+    in_p = masks_of(octal(table, p, 0), octal(table, p, 9), octal(table, p, 18))
+    in_s = masks_of(octal(table, s, 0), octal(table, s, 9), octal(table, s, 18))
+    in_z = masks_of(octal(table, z, 0), octal(table, z, 9), octal(table, z, 18))
+    ones = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
+    in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
+    twos = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
+    in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
+    fours = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
+    return ones, twos, fours
+
+
+@inner
 def treasure_in(bits: RecordBits) -> int:
     """The kind + 1 of the treasure that was drawn; 0: none."""
     return (bits.third >> 56) & 255
@@ -228,16 +261,7 @@ def record(table: Words, bits: RecordBits, shapes: int) -> HandBits:
     laid, laid_2 = bits.even + (bits.odd << 3), bits.even_2 + (bits.odd_2 << 3)
     first += laid
     second += laid_2
-    m, p, s, z = first & SUIT_BITS, first >> 32, second & SUIT_BITS, second >> 32
-    in_m = masks_of(octal(table, m, 0), octal(table, m, 9), octal(table, m, 18))
-    in_p = masks_of(octal(table, p, 0), octal(table, p, 9), octal(table, p, 18))
-    in_s = masks_of(octal(table, s, 0), octal(table, s, 9), octal(table, s, 18))
-    in_z = masks_of(octal(table, z, 0), octal(table, z, 9), octal(table, z, 18))
-    ones = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
-    in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
-    twos = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
-    in_m, in_p, in_s, in_z = in_m >> 9, in_p >> 9, in_s >> 9, in_z >> 9
-    fours = (in_m & 511) | (in_p & 511) << 9 | (in_s & 511) << 18 | (in_z & 511) << 27
+    ones, twos, fours = masks_in(table, first, second, bits.gathers)
     facts = bits.facts
     return HandBits(
         row_m,
@@ -309,7 +333,7 @@ def status_of(bits: RecordBits, limits: Words) -> int:
     even_2, odd_2 = every_other(second) + bits.even_2, every_other(second >> 3) + bits.odd_2
     if beyond_four(even, odd) | beyond_four(even_2, odd_2):
         return -FIFTH_COPY
-    size = bits.lone + 2 * bits.pairs + 4 * bits.fours + 3 * melds
+    size = bits.bits + bits.pairs + 3 * bits.fours + 3 * melds
     if size != THIRTEEN and size != FOURTEEN:
         return -WRONG_TILE_COUNT
     # No rank counts more than four: the fields are those of a record again.

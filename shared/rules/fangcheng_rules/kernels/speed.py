@@ -23,6 +23,10 @@ CPU = "x86-64-v3"
 made for exactly one model would be compiled anew on the next (nothing is gained by it)."""
 
 
+SLOW_GATHERERS = ("bdver4", "znver1", "znver2")
+"""Processors that run code for `CPU`, but gather bits one by one."""
+
+
 def _is_that_cpu() -> bool:
     """Whether this processor runs code made for `CPU`."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
@@ -35,6 +39,14 @@ _CHOSEN = "numba" in sys.modules or "NUMBA_CPU_NAME" in os.environ
 if COMPILED and not _CHOSEN and _is_that_cpu():
     os.environ["NUMBA_CPU_NAME"] = CPU
     os.environ.setdefault("NUMBA_CPU_FEATURES", "")
+
+CAN_GATHER = COMPILED and os.environ.get("NUMBA_CPU_NAME") == CPU
+"""Whether code is made for a processor that has one instruction for `gather_bits`, ..."""
+GATHERS = (
+    CAN_GATHER
+    and importlib.import_module("llvmlite.binding").get_host_cpu_name() not in SLOW_GATHERERS
+)
+"""... and whether it is quick on the one that is here."""
 
 _numba: Any = importlib.import_module("numba") if COMPILED else None
 
@@ -82,9 +94,18 @@ def _lowest_bit(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
+def _gather_bits(bits: int, mask: int) -> int:
+    places = [place for place in range(64) if mask >> place & 1]
+    return sum((bits >> place & 1) << i for i, place in enumerate(places))
+
+
 _intrinsics: Any = importlib.import_module(f"{__package__}.intrinsics") if COMPILED else None
 
 count_bits: Callable[[int], int] = _intrinsics.count_bits if COMPILED else int.bit_count
 """How many bits of a number from 0 to 2**63 - 1 are set."""
 lowest_bit: Callable[[int], int] = _intrinsics.lowest_bit if COMPILED else _lowest_bit
 """The place of the lowest bit that is set in a number from 1 to 2**63 - 1."""
+gather_bits: Callable[[int, int], int] = (
+    _intrinsics.gather_bits if CAN_GATHER else inner(_gather_bits)
+)
+"""The bits of a number at the places that a mask has, side by side; slow unless `GATHERS`."""

@@ -142,7 +142,8 @@ def marks(hand: HandBits, reading: ReadingBits) -> int:
     if (reading.triplets & ~hand.triplets) >> won & 1:
         others |= 1 << reading.pair
     others &= ~hand.fours
-    if held_kinds(hand) & ~(1 << won) & ORPHANS_MASK == 0:
+    before = (hand.ones & ~(1 << won)) | hand.twos | hand.fours  # the kinds held without it
+    if before & ORPHANS_MASK == 0:
         others &= ORPHANS_MASK
     return OTHER_WAIT if others else 0
 

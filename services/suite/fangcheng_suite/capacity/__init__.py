@@ -1,0 +1,1 @@
+"""How much of everything so many players need: `fangcheng capacity`."""

@@ -1,0 +1,192 @@
+"""`fangcheng logs`: tells a table's story to whoever looks into a complaint."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from .errors import SuiteError
+from .stories import Line, Reading, Story, gather, of_hand, read_line
+
+PATIENCE_SECONDS = 2.0
+"""How long nothing is said of how far the reading is."""
+LOOK_SECONDS = 0.2
+"""How often a followed log is looked at."""
+_BLOCK_BYTES = 64 * 1024
+
+_SPANS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_STYLES = {"debug": "dim", "info": "", "warning": "yellow", "error": "bold red"}
+
+
+def since(text: str, now: datetime) -> datetime:
+    """From when on: a span before now (`90s`, `10m`, `2h`, `3d`) or a time as ISO 8601 has it."""
+    found = re.fullmatch(r"(\d+)([smhd])", text)
+    try:
+        if found:
+            return now - timedelta(**{_SPANS[found[2]]: int(found[1])})
+        told = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise SuiteError(
+            f"{text!r} is no time",
+            "Give a span such as 90s, 10m, 2h, 3d, or a time such as 2026-11-30T18:00:00+08:00.",
+        ) from None
+    return told if told.tzinfo else told.replace(tzinfo=UTC)
+
+
+def tell(
+    console: Console,
+    table_id: str,
+    paths: Sequence[Path],
+    *,
+    hand: int | None = None,
+    begin: datetime | None = None,
+    ids: bool = False,
+    follow: bool = False,
+) -> None:
+    """Print the story of a table; with `follow` go on as it goes on, until interrupted.
+
+    `paths`: files, folders of them, `-` for standard input. Raises SuiteError.
+    """
+    story = Story(table_id)
+    with _files(paths, follow=follow) as files:
+        size = sum(path.stat().st_size for path in files)
+        ends = {path: _whole_lines(path) for path in files if path.suffix == ".log"}
+        until = {path: ends.get(path) if follow else None for path in files}
+        try:
+            with _progress(size) as reading:
+                told = gather(story, until, reading)
+        except (OSError, EOFError) as error:
+            raise SuiteError(f"a log cannot be read: {error}") from error
+        lines = told.lines if hand is None else of_hand(told.lines, hand)
+        lines = [line for line in lines if begin is None or line.time >= begin]
+        for line in lines:
+            show(console, line, ids=ids)
+        if told.malformed:
+            Console(stderr=True, highlight=False).print(
+                f"{told.malformed} lines are no service's and were left out."
+            )
+        if follow:
+            for line in _followed(story, ends):
+                if hand is None or line.more.get("hand", hand) == hand:
+                    show(console, line, ids=ids)
+        elif not lines:
+            what = f"table {table_id}" if hand is None else f"hand {hand} of table {table_id}"
+            raise SuiteError(
+                f"nothing in {len(files)} files tells of {what}",
+                "Its id stands in the line 'table created', and in `fangcheng tables`. Services "
+                "that log at warning or error tell no stories.",
+            )
+
+
+def show(console: Console, line: Line, *, ids: bool = False) -> None:
+    """Print a line of a story."""
+    words = Text()
+    words.append(f"{line.time.astimezone():%Y-%m-%d %H:%M:%S.%f}"[:-3], "dim")
+    words.append(f"  {line.service:<11} ")
+    words.append(f"{line.level:<7} ", _STYLES.get(line.level, ""))
+    words.append(f"{line.event:<26} ", "bold")
+    words.append(line.words(ids=ids))
+    console.print(words, soft_wrap=True)
+    for trace in str(line.more.get("exception") or "").splitlines():
+        console.print(Text(f"    {trace}", "dim"), soft_wrap=True)
+
+
+@contextmanager
+def _files(paths: Sequence[Path], *, follow: bool) -> Iterator[list[Path]]:
+    """The files that are meant; standard input as one of them, since it is read several times."""
+    with tempfile.TemporaryDirectory(prefix="fangcheng-logs-") as folder:
+        found: list[Path] = []
+        for path in paths:
+            if path == Path("-"):
+                if follow:
+                    raise SuiteError("standard input cannot be followed", "Name files or a folder.")
+                spool = Path(folder) / "stdin.log"
+                with spool.open("wb") as file:
+                    shutil.copyfileobj(sys.stdin.buffer, file)
+                found.append(spool)
+            elif path.is_dir():
+                found += sorted(one for one in path.glob("*.log*") if one.is_file())
+            elif path.is_file():
+                found.append(path)
+            else:
+                raise SuiteError(f"{path} is not there")
+        if not found:
+            raise SuiteError(
+                f"no logs in {', '.join(map(str, paths))}",
+                "Name the files, or a folder with files *.log: what the services wrote to their "
+                "standard error.",
+            )
+        yield found
+
+
+@contextmanager
+def _progress(size: int) -> Iterator[Reading]:
+    """Tells how far the reading is, of a pass over so many bytes, once it takes long."""
+    console = Console(stderr=True)
+    began, done = time.monotonic(), 0
+    if not console.is_terminal:
+        yield lambda more: None
+        return
+    with console.status("") as status:
+        status.stop()
+
+        def reading(more: int) -> None:
+            nonlocal done
+            done += more
+            if time.monotonic() - began >= PATIENCE_SECONDS:
+                done_mb, size_mb = done / 1e6, size / 1e6
+                status.update(f"read {done_mb:,.0f} MB; {size_mb:,.0f} MB of logs, several times")
+                status.start()
+
+        yield reading
+
+
+def _whole_lines(path: Path) -> int:
+    """How many bytes of a log are whole lines: the last one may be being written."""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            begin = max(0, end - _BLOCK_BYTES)
+            file.seek(begin)
+            found = file.read(end - begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+    return 0
+
+
+def _followed(story: Story, ends: dict[Path, int]) -> Iterator[Line]:
+    """Lines of the story as they are written after the places where the files ended."""
+    rest = dict.fromkeys(ends, b"")
+    while True:
+        new: list[Line] = []
+        for path in ends:
+            try:
+                size = path.stat().st_size
+                if size < ends[path]:  # begun anew
+                    ends[path], rest[path] = 0, b""
+                if size == ends[path]:
+                    continue
+                with path.open("rb") as file:
+                    file.seek(ends[path])
+                    data = file.read(size - ends[path])
+            except FileNotFoundError:
+                continue  # moved away, and soon begun anew
+            ends[path] = size
+            *whole, rest[path] = (rest[path] + data).split(b"\n")
+            new += [
+                line for one in whole if story.take(one) and (line := read_line(one)) is not None
+            ]
+        yield from sorted(new, key=lambda line: line.time)
+        time.sleep(LOOK_SECONDS)
