@@ -359,7 +359,7 @@ def test_what_is_scaled_has_no_number_of_its_own_and_what_to_scale_by_exists() -
     asked = promql.selectors(queue["metadata"]["query"])
     assert asked
     assert {one.metric for one in asked} <= promql.recorded() | promql.registered().keys()
-    # Where Prometheus is away, KEDA would set a fallback's number of replicas whatever the CPU asks for.
+    # Where Prometheus is away KEDA would set that number, whatever the CPU asks for.
     assert "fallback" not in evaluation["spec"]
 
 
