@@ -3,10 +3,10 @@
     python benchmarks/series.py [--tables TABLES]
 
 Evaluator, wallet, tables and matchmaking are processes of their own. Players come to pools for
-silver, four to a table, none twice: each queues, has his buy-in held, is seated, and attends by
-a gateway, where bots play for them, slowly. When all tables play, every process is
-scraped again and again by another process, as Prometheus would: how many series there are, and how
-long it takes while tables go on.
+silver, four to a table, none twice: each queues, has his buy-in held, is seated, and attends by a
+gateway, where bots play for them, slowly. When all tables play, every process is scraped again and
+again by another process, as Prometheus would: how many series there are, and how long it takes
+while tables go on.
 """
 
 from __future__ import annotations
