@@ -109,7 +109,7 @@ def check_bots(
     assert told["key"] == environment["FANGCHENG_DEV_KEY"]
     assert told["without_tls"] is True
     pools = load_pools().pools
-    filled = {pool_id for pool_id, one in pools.items() if one.terms.fill_with_bots_after_ms}
+    filled = {pool_id for pool_id, one in pools.items() if one.pool.fill_with_bots_after_ms}
     assert set(told["pool"]) == filled
     assert told["count"] >= 3  # for one player who waits alone
     found = {}
