@@ -16,8 +16,11 @@ import yaml
 from compose_spec import PyCompose
 
 from .suite import (
+    BOTS_CALL,
     DEPLOY,
+    HAND_SECONDS,
     SETTINGS,
+    check_bots,
     edge_ports,
     edge_targets,
     make_env,
@@ -186,6 +189,16 @@ def test_everybody_calls_where_somebody_listens(
         assert found["names"] == [job["job_name"]]
         scraped[job["job_name"]] = found["port"]
     assert scraped == {**measured, "edge": ports["pages"]}
+
+
+def test_bots_fill_up_the_pools_and_may_play_their_hands_to_an_end(
+    compose: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bots = compose["services"]["bots"]
+    called = check_bots(bots["command"], bots["environment"], monkeypatch)
+    assert called == {name: edge_targets()[name] for name in BOTS_CALL}
+    assert float(bots["stop_grace_period"].removesuffix("s")) > HAND_SECONDS
+    assert "replicas" not in bots.get("deploy", {})  # two would play the same players
 
 
 def test_whoever_is_waited_for_says_when_it_is_ready(compose: dict[str, Any]) -> None:

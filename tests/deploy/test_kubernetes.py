@@ -19,8 +19,11 @@ from fangcheng_kit.health import LIVE
 from tests import promql
 
 from .suite import (
+    BOTS_CALL,
     DEPLOY,
+    HAND_SECONDS,
     SETTINGS,
+    check_bots,
     edge_ports,
     edge_targets,
     port_of,
@@ -209,6 +212,20 @@ def test_every_service_understands_its_environment_and_is_asked_where_it_listens
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
+def test_bots_fill_up_the_pools_and_are_never_there_twice(
+    overlay: str, kept: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = of_kind(overlay, "Deployment")["bots"]
+    pod = deployment["spec"]["template"]
+    environment = environment_of(overlay, pod, kept)
+    called = check_bots(container_of(pod)["command"], environment, monkeypatch)
+    assert called == {name: edge_targets()[name] for name in BOTS_CALL}
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert pod["spec"]["terminationGracePeriodSeconds"] > HAND_SECONDS
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
 def test_the_edge_listens_where_it_is_looked_for(overlay: str) -> None:
     pod = pods(overlay)["edge"]
     container = container_of(pod)
@@ -255,10 +272,8 @@ def test_whatever_selects_pods_selects_some_with_these_ports(overlay: str) -> No
     assert budgets.keys() == {*SETTINGS, "edge"}
     for name, budget in budgets.items():
         assert selected(overlay, budget["spec"]["selector"]["matchLabels"]) == [name]
-    for deployment in of_kind(overlay, "Deployment").values():
-        for spread in deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]:
-            labels = spread["labelSelector"]["matchLabels"]
-            assert selected(overlay, labels) == [deployment["metadata"]["name"]]
+        for spread in templates[name]["spec"]["topologySpreadConstraints"]:
+            assert selected(overlay, spread["labelSelector"]["matchLabels"]) == [name]
 
 
 def selected(overlay: str, labels: dict[str, str]) -> list[str]:
@@ -311,6 +326,7 @@ def test_who_calls_whom_in_the_code_may_and_nobody_else(
         needed |= {(name, other, port) for other, (_, port) in targets_of(settings).items()}
         if name == "table":  # a replica passes calls on to another
             needed.add((name, name, port_of(settings.listen)))
+    needed |= {("bots", name, edge_targets()[name][1]) for name in BOTS_CALL}
     if "postgres" in pods(overlay):
         needed |= {(name, "postgres", 5432) for name in KEEPERS}
     assert set(lanes(overlay, "ingress")) == needed
@@ -347,7 +363,7 @@ def test_whoever_opens_a_database_has_the_authority_of_its_certificate() -> None
 def test_what_is_scaled_has_no_number_of_its_own_and_what_to_scale_by_exists() -> None:
     scaled = of_kind("production", "HorizontalPodAutoscaler", "ScaledObject")
     deployments = of_kind("production", "Deployment")
-    assert scaled.keys() == deployments.keys()
+    assert scaled.keys() == deployments.keys() - {"bots"}
     for name, one in scaled.items():
         assert one["spec"]["scaleTargetRef"]["name"] == name
         assert "replicas" not in deployments[name]["spec"]
