@@ -84,6 +84,7 @@ def test_the_promised_commands_are_there() -> None:
         "ledger replay",
         "ledger restore",
         "ledger verify",
+        "logs",
         "migrate",
         "call",
         "capacity",

@@ -36,7 +36,16 @@ class Access:
         *,
         target: str | None = None,
     ) -> grpc.aio.Channel:
-        """A channel on which `subject` calls; `target`: another address than the usual one."""
+        """A channel on which `subject` calls; `target`: another address than the usual one.
+
+        Raises SuiteError for a subject that names nobody.
+        """
+        from fangcheng_kit.principal import parse_subject
+
+        try:
+            parse_subject(subject)
+        except ValueError as error:
+            raise SuiteError(str(error), "Example: player:ming") from None
         token = renewing_token(self.key, subject, scopes)
         return connect(target or self.target_of(service), token=token)
 
@@ -74,6 +83,11 @@ def reach(
 ) -> grpc.aio.Channel:
     """A channel to a target that a person has named; raises SuiteError."""
     credentials = None
+    if isinstance(token, str) and not (token.isascii() and token.isprintable()):
+        raise SuiteError(
+            "the token has a character in it that no token has, such as the end of a line",
+            "Give what `fangcheng token`, or whoever made it, has printed, and nothing else.",
+        )
     if ca_file is not None:
         try:
             credentials = grpc.ssl_channel_credentials(ca_file.read_bytes())
