@@ -83,6 +83,7 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/matchmaking.py
+	$(BIN)/python benchmarks/series.py
 	$(BIN)/python benchmarks/wallet.py
 	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/report.py

@@ -200,7 +200,7 @@ async def measured(pools: Pools, per_second: float, seconds: float, seed: int) -
         wallets = WalletServiceStub(await channel("wallet", "operator"))
         everybody = [player_id for _, player_id, _ in arrivals]
         everybody += [player_id for _, player_ids in bots for player_id in player_ids]
-        await _open_wallets(wallets, everybody, 0 if pools.filled else SILVER)
+        await open_wallets(wallets, everybody, 0 if pools.filled else SILVER)
         gateway = Gateway(
             TableServiceStub(await channel("table", "service:gateway", "act_as")), chance
         )
@@ -254,7 +254,8 @@ def _bots(pools: Pools, players: int) -> list[tuple[str, list[str]]]:
     ]
 
 
-async def _open_wallets(stub: Any, player_ids: Sequence[str], silver: int) -> None:
+async def open_wallets(stub: Any, player_ids: Sequence[str], silver: int) -> None:
+    """Open a wallet for each of them, with so much silver in it."""
     room = asyncio.Semaphore(TOGETHER)
 
     async def one(player_id: str) -> None:

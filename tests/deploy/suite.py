@@ -16,7 +16,9 @@ import yaml
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import Settings
 from fangcheng_kit.app import _OVERTIME_SECONDS
+from fangcheng_kit.principal import SHORTEST_KEY
 from fangcheng_kit.settings import load, split_address, unknown_variables
+from fangcheng_matchmaking.pools import load_pools
 from fangcheng_matchmaking.settings import MatchmakingSettings
 from fangcheng_suite.commands import app
 from fangcheng_table.settings import TableSettings
@@ -33,6 +35,9 @@ SETTINGS: dict[str, type[Settings]] = {
 COMMON = {f"FANGCHENG_{name.upper()}" for name in Settings.model_fields}
 PARTNERS = ("evaluation", "wallet", "table")
 """The settings that are targets of other services."""
+BOTS_CALL = ("matchmaking", "table", "wallet", "evaluation")
+HAND_SECONDS = 120
+"""How long a stop of bots may take at least: theirs are hands with people in them."""
 
 
 def settings_of(
@@ -75,13 +80,43 @@ def service_of(command: Sequence[str]) -> str | None:
         (module,) = command[2:]
         assert importlib.util.find_spec(f"{module}.__main__"), module
         return str(module.removeprefix("fangcheng_"))
+    told_of(command)
+    return None
+
+
+def told_of(command: Sequence[str]) -> dict[str, Any]:
+    """What the command of `fangcheng …` is told, by parameter; fails where it would refuse."""
     program, *words = command
     assert program == "fangcheng", command
     found: Any = typer.main.get_command(app)
     while hasattr(found, "commands"):
         found, words = found.commands[words[0]], words[1:]
-    found.make_context("fangcheng", list(words))
-    return None
+    told: dict[str, Any] = found.make_context("fangcheng", list(words)).params
+    return told
+
+
+def check_bots(
+    command: Sequence[str], environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, tuple[str, int]]:
+    """Whether bots can begin and fill up each pool that needs it; where they call each service."""
+    with monkeypatch.context() as patch:
+        for name, text in environment.items():
+            patch.setenv(name, text)
+        told = told_of(command)
+    # The variables are those that the services have, and the command reads them.
+    assert set(environment) <= COMMON
+    assert len(told["key"]) >= SHORTEST_KEY
+    assert told["key"] == environment["FANGCHENG_DEV_KEY"]
+    assert told["without_tls"] is True
+    pools = load_pools().pools
+    filled = {pool_id for pool_id, one in pools.items() if one.pool.fill_with_bots_after_ms}
+    assert set(told["pool"]) == filled
+    assert told["count"] >= 3  # for one player who waits alone
+    found = {}
+    for name in BOTS_CALL:
+        assert told[name].startswith("dns:///"), f"{name}: only a name stands for all replicas"
+        found[name] = split_address(told[name].removeprefix("dns:///"))
+    return found
 
 
 def make_env(folder: Path) -> dict[str, str]:

@@ -16,8 +16,11 @@ import yaml
 from compose_spec import PyCompose
 
 from .suite import (
+    BOTS_CALL,
     DEPLOY,
+    HAND_SECONDS,
     SETTINGS,
+    check_bots,
     edge_ports,
     edge_targets,
     make_env,
@@ -122,8 +125,9 @@ def test_every_file_that_is_mounted_or_built_from_exists(compose: dict[str, Any]
                 assert source in made_later or source in compose["volumes"], (name, source)
             else:
                 assert (COMPOSE / source).exists(), (name, source)
-        if build := container.get("build"):
-            assert (COMPOSE / build["context"] / build["dockerfile"]).is_file()
+    # One image is built by one: several builds of it at once fail, since it exists already.
+    (build,) = [one["build"] for one in compose["services"].values() if "build" in one]
+    assert (COMPOSE / build["context"] / build["dockerfile"]).is_file()
 
 
 def test_every_container_is_locked_down(compose: dict[str, Any]) -> None:
@@ -185,6 +189,16 @@ def test_everybody_calls_where_somebody_listens(
         assert found["names"] == [job["job_name"]]
         scraped[job["job_name"]] = found["port"]
     assert scraped == {**measured, "edge": ports["pages"]}
+
+
+def test_bots_fill_up_the_pools_and_may_play_their_hands_to_an_end(
+    compose: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bots = compose["services"]["bots"]
+    called = check_bots(bots["command"], bots["environment"], monkeypatch)
+    assert called == {name: edge_targets()[name] for name in BOTS_CALL}
+    assert float(bots["stop_grace_period"].removesuffix("s")) > HAND_SECONDS
+    assert "replicas" not in bots.get("deploy", {})  # two would play the same players
 
 
 def test_whoever_is_waited_for_says_when_it_is_ready(compose: dict[str, Any]) -> None:

@@ -19,8 +19,11 @@ from fangcheng_kit.health import LIVE
 from tests import promql
 
 from .suite import (
+    BOTS_CALL,
     DEPLOY,
+    HAND_SECONDS,
     SETTINGS,
+    check_bots,
     edge_ports,
     edge_targets,
     port_of,
@@ -130,6 +133,14 @@ def test_every_manifest_is_what_the_api_takes(overlay: str, version: str) -> Non
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_manifest_can_be_applied(overlay: str) -> None:
+    for one in rendered(overlay):
+        # kubectl notes what it has applied in an annotation, and no object may have longer ones.
+        size = len(json.dumps(one, ensure_ascii=False).encode())
+        assert size < 250_000, f"{one['kind']} {one['metadata']['name']}: {size} bytes"
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
 def test_no_pod_has_more_rights_than_it_needs(overlay: str) -> None:
     for name, pod in pods(overlay).items():
         spec, container = pod["spec"], container_of(pod)
@@ -158,7 +169,7 @@ def test_secrets_are_referred_to_and_never_written_down(
     for pod in pods(overlay).values():
         environment_of(overlay, pod, kept)
         for volume in pod["spec"]["volumes"]:
-            if "secret" in volume:
+            if "secret" in volume and not volume["secret"].get("optional"):
                 assert volume["secret"]["secretName"] in kept
             elif "configMap" in volume:
                 assert volume["configMap"]["name"] in of_kind(overlay, "ConfigMap")
@@ -171,6 +182,8 @@ def test_secrets_are_referred_to_and_never_written_down(
 def test_every_service_understands_its_environment_and_is_asked_where_it_listens(
     overlay: str, kept: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    called: set[str] = set()
+    ages: dict[str, float] = {}
     for name in SETTINGS:
         deployment = of_kind(overlay, "Deployment")[name]
         pod = deployment["spec"]["template"]
@@ -190,8 +203,26 @@ def test_every_service_understands_its_environment_and_is_asked_where_it_listens
         assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
         for partner, target in targets_of(settings).items():
             assert target == (partner, ports_of(pods(overlay)[partner])["grpc"])
+            called.add(partner)
+        # By then callers have looked the name up again, and found replicas that were added.
+        ages[name] = settings.max_connection_age_seconds
+    assert all(0 < ages[partner] <= 60 for partner in called), ages
     listening = {name: (name, ports_of(pods(overlay)[name])["grpc"]) for name in SETTINGS}
     assert edge_targets() == listening
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_bots_fill_up_the_pools_and_are_never_there_twice(
+    overlay: str, kept: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = of_kind(overlay, "Deployment")["bots"]
+    pod = deployment["spec"]["template"]
+    environment = environment_of(overlay, pod, kept)
+    called = check_bots(container_of(pod)["command"], environment, monkeypatch)
+    assert called == {name: edge_targets()[name] for name in BOTS_CALL}
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert pod["spec"]["terminationGracePeriodSeconds"] > HAND_SECONDS
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -241,10 +272,8 @@ def test_whatever_selects_pods_selects_some_with_these_ports(overlay: str) -> No
     assert budgets.keys() == {*SETTINGS, "edge"}
     for name, budget in budgets.items():
         assert selected(overlay, budget["spec"]["selector"]["matchLabels"]) == [name]
-    for deployment in of_kind(overlay, "Deployment").values():
-        for spread in deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]:
-            labels = spread["labelSelector"]["matchLabels"]
-            assert selected(overlay, labels) == [deployment["metadata"]["name"]]
+        for spread in templates[name]["spec"]["topologySpreadConstraints"]:
+            assert selected(overlay, spread["labelSelector"]["matchLabels"]) == [name]
 
 
 def selected(overlay: str, labels: dict[str, str]) -> list[str]:
@@ -297,6 +326,7 @@ def test_who_calls_whom_in_the_code_may_and_nobody_else(
         needed |= {(name, other, port) for other, (_, port) in targets_of(settings).items()}
         if name == "table":  # a replica passes calls on to another
             needed.add((name, name, port_of(settings.listen)))
+    needed |= {("bots", name, edge_targets()[name][1]) for name in BOTS_CALL}
     if "postgres" in pods(overlay):
         needed |= {(name, "postgres", 5432) for name in KEEPERS}
     assert set(lanes(overlay, "ingress")) == needed
@@ -314,13 +344,26 @@ def test_who_calls_whom_in_the_code_may_and_nobody_else(
     assert open_to_all == [("edge", {"ports": [{"port": edge_ports()["grpc"]}]})]
 
 
-# Scaling and monitoring, in production.
+# Scaling, monitoring and databases, in production.
+
+
+def test_whoever_opens_a_database_has_the_authority_of_its_certificate() -> None:
+    having = {
+        name
+        for name, pod in pods("production").items()
+        for mount in container_of(pod)["volumeMounts"]
+        if mount["mountPath"] == "/etc/databases"
+    }
+    assert having == KEEPERS
+    # It is in nobody's home, where the driver would look by itself.
+    page = (DEPLOY.parent / "docs" / "operations" / "deploy.md").read_text("utf-8")
+    assert "sslmode=verify-full&sslrootcert=/etc/databases/ca.crt" in page
 
 
 def test_what_is_scaled_has_no_number_of_its_own_and_what_to_scale_by_exists() -> None:
     scaled = of_kind("production", "HorizontalPodAutoscaler", "ScaledObject")
     deployments = of_kind("production", "Deployment")
-    assert scaled.keys() == deployments.keys()
+    assert scaled.keys() == deployments.keys() - {"bots"}
     for name, one in scaled.items():
         assert one["spec"]["scaleTargetRef"]["name"] == name
         assert "replicas" not in deployments[name]["spec"]
@@ -332,6 +375,8 @@ def test_what_is_scaled_has_no_number_of_its_own_and_what_to_scale_by_exists() -
     asked = promql.selectors(queue["metadata"]["query"])
     assert asked
     assert {one.metric for one in asked} <= promql.recorded() | promql.registered().keys()
+    # Where Prometheus is away KEDA would set that number, whatever the CPU asks for.
+    assert "fallback" not in evaluation["spec"]
 
 
 def test_everybody_with_metrics_is_scraped_under_the_job_that_dashboards_know() -> None:
@@ -364,9 +409,13 @@ def test_rules_and_dashboards_are_those_of_prometheus_and_grafana() -> None:
     files = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
     groups = [group for file in files for group in yaml.safe_load(file.read_text())["groups"]]
     assert rule["spec"]["groups"] == groups
-    dashboards = of_kind("production", "ConfigMap")["dashboards"]
-    assert dashboards["metadata"]["labels"]["grafana_dashboard"] == "1"
-    assert {name: json.loads(text) for name, text in dashboards["data"].items()} == {
+    dashboards = [
+        (name, text)
+        for one in of_kind("production", "ConfigMap").values()
+        if one["metadata"]["labels"].get("grafana_dashboard") == "1"
+        for name, text in one["data"].items()
+    ]
+    assert {name: json.loads(text) for name, text in dashboards} == {
         file.name: json.loads(file.read_text("utf-8"))
         for file in (DEPLOY / "grafana" / "dashboards").glob("*.json")
     }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from functools import partial
 
 import grpc.aio
 import pytest
@@ -49,6 +51,26 @@ async def test_players_of_all_replicas_are_seated_together_and_each_is_told(
                 assert (await player.outcome()).state == pb.TICKET_STATE_ASSIGNED
     assert len(world.tables.tables) == 2
     world.check()
+
+
+async def test_each_replica_tells_who_waits_at_any_of_them(stopped_world: World) -> None:
+    """Which is why rules and panels take the most that one tells, and not the sum."""
+    world = stopped_world
+    async with (
+        replica(world) as one,
+        replica(world) as other,
+        world.client(one.address, "ming") as player,
+    ):
+        await player.join("silver")
+
+        async def told(replica: Running) -> bool:
+            url = f"http://{replica.metrics_address}/metrics"
+            page = await asyncio.to_thread(lambda: urllib.request.urlopen(url).read().decode())
+            waiting = 'fangcheng_matchmaking_waiting_tickets{kind="player",pool="silver"} 1.0'
+            return waiting in page.splitlines()
+
+        for each in (one, other):
+            await eventually(partial(told, each))
 
 
 async def test_one_player_at_two_replicas_has_one_ticket(stopped_world: World) -> None:

@@ -299,3 +299,24 @@ def test_a_state_folder_in_use_is_told(run: Run, tmp_path: Path) -> None:
     assert ended.exit_code == 1
     assert "already runs" in ended.output
     assert str(os.getpid()) in ended.output
+
+
+def bots_elsewhere(*services: str) -> list[str]:
+    """The command's words, with services on a host that is not this one."""
+    return ["bots", "--pool", "p", *(f"--{name}=dns:///{name}.invalid:7100" for name in services)]
+
+
+def test_bots_elsewhere_need_every_service_a_key_and_leave_for_plain_text(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = run(*bots_elsewhere("matchmaking", "table"))
+    assert ended.exit_code == 1
+    assert "--wallet and --evaluation not given" in ended.output
+    everywhere = bots_elsewhere("matchmaking", "table", "wallet", "evaluation")
+    ended = run(*everywhere)
+    assert ended.exit_code == 1
+    assert "FANGCHENG_DEV_KEY" in ended.output
+    monkeypatch.setenv("FANGCHENG_DEV_KEY", KEY)
+    ended = run(*everywhere)
+    assert ended.exit_code == 1
+    assert "matchmaking.invalid:7100: a token would leave this host in plain text" in ended.output

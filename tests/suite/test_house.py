@@ -12,6 +12,7 @@ from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng_client import explain
 from fangcheng_suite.access import Access
 from fangcheng_suite.bots.house import House
+from fangcheng_suite.errors import SuiteError
 from tests.wallet.wire import KEY, Served, served
 
 POOL = matchmaking_pb2.Pool(
@@ -62,3 +63,15 @@ async def test_no_person_is_lent_anything(tmp_path: Path) -> None:
             await House(Access(lambda service: wallet.running.address, KEY)).fund("amy", POOL)
         assert explain(refused.value).reason == "WALLET_DIFFERS"
         assert await available(wallet, "amy") == []
+
+
+async def test_tokens_leave_this_host_in_plain_text_only_where_that_was_asked_for(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path) as wallet:
+        # Linux takes this address for its own, but it is none of loopback's.
+        target = wallet.running.address.replace("127.0.0.1", "0.0.0.0")
+        with pytest.raises(SuiteError, match="in plain text"):
+            await House(Access(lambda service: target, KEY)).fund("robo", POOL)
+        await House(Access(lambda service: target, KEY, plaintext=True)).fund("robo", POOL)
+        assert await available(wallet, "robo") == [("silver", 800)]

@@ -45,15 +45,17 @@ class Person(Bot):
 
 @contextmanager
 def bots_beside(suite: Running, output: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The command, until the end of the block at the latest."""
+    """The command, told where each service is, until the end of the block at the latest."""
     words = ["bots", "--pool", "with-bots", "--count", "3", "--think", "0.01"]
+    for service in ("matchmaking", "table", "wallet", "evaluation"):
+        words += [f"--{service}", suite.suite.target(service)]
     with output.open("wb") as out:
         process = subprocess.Popen(
-            [COMMAND, *words, "--state", str(suite.state)],
+            [COMMAND, *words],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env=environment(),
+            env=environment(FANGCHENG_DEV_KEY=suite.suite.key),
         )
     try:
         yield process
@@ -116,7 +118,7 @@ async def play_and_stop(
     playing = asyncio.create_task(person.play("with-bots"))
     await asyncio.wait([seated, playing], return_when=asyncio.FIRST_COMPLETED)
     await until_hand(suite, await seated, 2)
-    bots.send_signal(signal.SIGINT)
+    bots.send_signal(signal.SIGTERM)
     await playing
     assert await asyncio.to_thread(bots.wait, LONG_SECONDS) == 0
     for player in BOTS:

@@ -9,6 +9,7 @@ MINE = 'instance=~"$matchmaker"'
 OF = f'{MINE}, pool=~"$pool"'
 WAITS = "fangcheng_matchmaking_wait_seconds"
 WAITING = "fangcheng_matchmaking_waiting_tickets"
+"""Each replica tells all, so that the sum of theirs would be too many."""
 OLDEST = f"fangcheng_matchmaking_oldest_ticket_age_seconds{{{OF}}}"
 
 
@@ -24,7 +25,7 @@ _TILES = (
         "Players in the queues. Where it only grows, nobody is seated: look at the age of the "
         "oldest ticket, pool by pool.",
         "none",
-        f'sum({WAITING}{{{OF}, kind="player"}})',
+        f'sum(max by (pool) ({WAITING}{{{OF}, kind="player"}}))',
     ),
     stat(
         "Oldest ticket",
@@ -83,7 +84,7 @@ _WAIT = (
         "none",
         (
             Query(
-                f'sum by (pool) ({WAITING}{{{OF}, kind="player"}})',
+                f'max by (pool) ({WAITING}{{{OF}, kind="player"}})',
                 "{{pool}}",
             ),
         ),
@@ -133,7 +134,7 @@ _WAIT = (
         "none",
         (
             Query(
-                f'sum by (pool) ({WAITING}{{{OF}, kind="standby"}})',
+                f'max by (pool) ({WAITING}{{{OF}, kind="standby"}})',
                 "{{pool}}",
             ),
         ),

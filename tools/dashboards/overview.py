@@ -82,7 +82,7 @@ _TILES = (
         "Players in all queues. Where it only grows, nobody is seated: look at the age of the "
         "oldest ticket, pool by pool.",
         "none",
-        'sum(fangcheng_matchmaking_waiting_tickets{kind="player"})',
+        'sum(max by (pool) (fangcheng_matchmaking_waiting_tickets{kind="player"}))',
         to=Link("fangcheng-matchmaking", "Waiting players"),
     ),
     stat(

@@ -50,7 +50,8 @@ class Metrics:
         self._pools: dict[str, _Pool] = {}
         self._waiting = Gauge(
             "fangcheng_matchmaking_waiting_tickets",
-            "Tickets that wait: of players, or on standby (bots).",
+            "Tickets that wait: of players, or on standby (bots). Every replica tells all of them: "
+            "take the `max` over replicas, not the sum.",
             ("pool", "kind"),
             registry=registry,
         )

@@ -27,6 +27,10 @@ class Access:
     target_of: Callable[[str], str]
     """The gRPC target of a service by its name."""
     key: str
+    ca_file: Path | None = None
+    """Certificates to trust; connections are then TLS, by way of the edge: services have none."""
+    plaintext: bool = False
+    """Whether tokens may leave this host without TLS; see `FANGCHENG_DANGEROUSLY_WITHOUT_TLS`."""
 
     def channel(
         self,
@@ -36,9 +40,10 @@ class Access:
         *,
         target: str | None = None,
     ) -> grpc.aio.Channel:
-        """A channel on which `subject` calls; `target`: another address than the usual one.
+        """A channel on which `subject` calls; raises SuiteError, also for one that is nobody.
 
-        Raises SuiteError for a subject that names nobody.
+        `target`: another address than the usual one, as the services within know it; who comes
+        through the edge can reach none but the usual ones.
         """
         from fangcheng_kit.principal import parse_subject
 
@@ -46,8 +51,10 @@ class Access:
             parse_subject(subject)
         except ValueError as error:
             raise SuiteError(str(error), "Example: player:ming") from None
+        if target is None or self.ca_file is not None:
+            target = self.target_of(service)
         token = renewing_token(self.key, subject, scopes)
-        return connect(target or self.target_of(service), token=token)
+        return reach(target, token, self.ca_file, plaintext=self.plaintext)
 
     def failed(self, error: grpc.RpcError, what: str) -> SuiteError:
         """What to tell of a call that failed; see `errors.from_call`."""
@@ -80,8 +87,13 @@ def reach(
     token: Callable[[], str] | str | None,
     ca_file: Path | None,
     options: Sequence[tuple[str, int]] = (),
+    *,
+    plaintext: bool = False,
 ) -> grpc.aio.Channel:
-    """A channel to a target that a person has named; raises SuiteError."""
+    """A channel to a target that a person has named; raises SuiteError.
+
+    `plaintext`: a token may leave this host without TLS.
+    """
     credentials = None
     if isinstance(token, str) and not (token.isascii() and token.isprintable()):
         raise SuiteError(
@@ -94,7 +106,9 @@ def reach(
         except OSError as error:
             raise SuiteError(f"cannot read {ca_file}: {error.strerror}") from error
     try:
-        return connect(target, token, credentials=credentials, options=list(options))
+        return connect(
+            target, token, credentials=credentials, plaintext=plaintext, options=list(options)
+        )
     except ValueError as error:
         raise SuiteError(str(error), "Give the certificates to trust with --ca.") from error
 

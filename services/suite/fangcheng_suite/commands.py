@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from . import (
+    commands_bots,
     commands_call,
     commands_capacity,
     commands_integrity,
@@ -21,19 +22,10 @@ from . import (
     commands_wallet,
 )
 from .cli import EXIT_INTERRUPTED
+from .commands_bots import Think
 from .errors import SuiteError
 from .state import StateFolder, default_folder
 from .terminal import State, access_of, make_console, make_ink, run, told
-
-Think = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        max=60,
-        help="Seconds that a bot seems to think about a usual turn, now more and now less; claims "
-        "take it less. 0: it answers at once.",
-    ),
-]
 
 app = typer.Typer(
     name="fangcheng",
@@ -45,6 +37,7 @@ app = typer.Typer(
     "Begin with `fangcheng demo`, then `fangcheng up`.",
 )
 app.add_typer(commands_records.records)
+app.add_typer(commands_bots.bots)
 app.add_typer(commands_call.call)
 app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_wallet.ledger, name="ledger")
@@ -137,38 +130,6 @@ def migrate(
 
     databases = {"wallet": wallet, "table": table, "matchmaking": matchmaking}
     run(lambda: migrate_all(databases, make_console()))
-
-
-@app.command()
-@told
-def bots(
-    pool: Annotated[list[str], typer.Option(help="A pool that bots may fill up; repeatable.")],
-    count: Annotated[int, typer.Option(min=1, max=1_000, help="Bots in each pool.")] = 3,
-    think: Think = 3.0,
-    prefix: Annotated[
-        str, typer.Option(help="What their player ids begin with; players see it.")
-    ] = "guest",
-    state: State = None,
-) -> None:
-    """Keep bots on standby in pools of the suite that runs here, until Ctrl-C.
-
-    They fill up tables with the house's money: it lends each what the pool asks for, and gets back
-    what the bot has when its table is over. On Ctrl-C they leave the queue, or their table when the
-    hand in play has ended.
-
-    Example: `fangcheng bots --pool baishan_kele-practice --count 3`
-    """
-    import time
-
-    from .bots.keeping import keep_bots
-
-    access = access_of(state)
-    console = make_console()
-
-    def say(text: str) -> None:
-        console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim]  {text}")
-
-    run(lambda: keep_bots(access, pool, count, prefix=prefix, turn_seconds=think, report=say))
 
 
 @app.command()

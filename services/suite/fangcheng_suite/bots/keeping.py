@@ -51,7 +51,7 @@ async def keep_bots(
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     except asyncio.CancelledError:
-        report("the bots play their hands to an end and leave; Ctrl-C again ends them at once")
+        report("the bots play their hands to an end and leave; told again, they end at once")
         stop.set()
         await asyncio.wait(tasks)
         report("the bots have left")

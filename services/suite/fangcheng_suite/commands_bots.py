@@ -1,0 +1,113 @@
+"""The command `fangcheng bots`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .errors import SuiteError
+from .terminal import Certificates, State, access_of, make_console, run, told
+
+if TYPE_CHECKING:
+    from .access import Access
+
+bots = typer.Typer()
+
+Think = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=60,
+        help="Seconds that a bot seems to think about a usual turn, now more and now less; claims "
+        "take it less. 0: it answers at once.",
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Where this service is, if no suite runs here; then name all four.",
+        show_default=False,
+    ),
+]
+
+
+def _access(
+    targets: dict[str, str | None], key: str | None, ca: Path | None, plaintext: bool
+) -> Access:
+    """The way into a suite that runs elsewhere; raises SuiteError."""
+    from .access import OPERATOR, Access, renewing_token
+
+    given = {service: target for service, target in targets.items() if target}
+    if missing := [f"--{service}" for service in targets if service not in given]:
+        raise SuiteError(
+            f"{' and '.join(missing)} not given", "Name all services, or none for a suite here."
+        )
+    try:
+        renewing_token(key or "", OPERATOR)()
+    except ValueError as error:
+        raise SuiteError(
+            str(error), "Set FANGCHENG_DEV_KEY to the key that the services have."
+        ) from None
+    return Access(given.__getitem__, key or "", ca, plaintext)
+
+
+@bots.command("bots")
+@told
+def keep(
+    pool: Annotated[list[str], typer.Option(help="A pool that bots may fill up; repeatable.")],
+    count: Annotated[int, typer.Option(min=1, max=1_000, help="Bots in each pool.")] = 3,
+    think: Think = 3.0,
+    prefix: Annotated[
+        str, typer.Option(help="What their player ids begin with; players see it.")
+    ] = "guest",
+    matchmaking: Target = None,
+    table: Target = None,
+    wallet: Target = None,
+    evaluation: Target = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="FANGCHENG_DEV_KEY",
+            help="The key that signs tokens, for services that are named.",
+            show_default=False,
+        ),
+    ] = None,
+    ca: Certificates = None,
+    without_tls: Annotated[
+        bool,
+        typer.Option(
+            "--dangerously-without-tls",
+            envvar="FANGCHENG_DANGEROUSLY_WITHOUT_TLS",
+            help="Call services beyond this host unencrypted, as they call each other.",
+        ),
+    ] = False,
+    state: State = None,
+) -> None:
+    """Keep bots on standby in pools of the suite that runs here, or of the services named.
+
+    They fill up tables with the house's money: it lends each what the pool asks for, and gets back
+    what the bot has when its table is over. Ctrl-C and SIGTERM have them leave the queue, or their
+    table when the hand in play has ended; a second one ends them at once.
+
+    Example: `fangcheng bots --pool baishan_kele-practice --count 3`
+    """
+    from .bots.keeping import keep_bots
+
+    targets = {
+        "matchmaking": matchmaking,
+        "table": table,
+        "wallet": wallet,
+        "evaluation": evaluation,
+    }
+    elsewhere = any(targets.values())
+    access = _access(targets, key, ca, without_tls) if elsewhere else access_of(state)
+    console = make_console()
+
+    def say(text: str) -> None:
+        console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim]  {text}")
+
+    run(lambda: keep_bots(access, pool, count, prefix=prefix, turn_seconds=think, report=say))
