@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 JOBS = {"matchmaking", "table", "wallet", "evaluation"}
 READY = "123m456p789s1122z"
 """A hand that waits for one tile to win."""
-WELL = re.compile(r"INTERNAL\|UNKNOWN\|DATA_LOSS|^ALERTS")
+WELL = re.compile(r"INTERNAL\|UNKNOWN\|DATA_LOSS|UNAVAILABLE\|DEADLINE_EXCEEDED|^ALERTS")
 """Selectors of these find nothing in a suite that is well."""
 
 ONLY_TROUBLE = {
