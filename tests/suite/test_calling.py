@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fangcheng_suite.access import Access
+from fangcheng_suite.access import Access, Elsewhere
 from fangcheng_suite.calling import call, find, services
 from fangcheng_suite.errors import SuiteError
 from tests.wallet.wire import KEY, Served, served
@@ -62,6 +62,18 @@ async def test_what_cannot_be_called_is_told(
     with pytest.raises(SuiteError) as told:
         await called(wallet, name, request_)
     assert complaint in told.value.message
+
+
+@pytest.mark.parametrize("subject", ["admin", "player:", "player", ""])
+async def test_a_caller_who_is_nobody_is_told(wallet: Served, subject: str) -> None:
+    with pytest.raises(SuiteError, match="is none of player:<id>, operator, service:<name>"):
+        await called(wallet, "WalletService/GetBalances", "", subject)
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "ey…J", "\x1b"])
+def test_a_token_that_no_call_can_carry_is_told(token: str) -> None:
+    with pytest.raises(SuiteError, match="the token has a character in it"):
+        Elsewhere("127.0.0.1:1", token).channel("wallet")
 
 
 def test_every_call_is_known_with_the_service_that_serves_it() -> None:

@@ -232,6 +232,8 @@ def test_shares_that_are_more_than_all_are_refused() -> None:
         ("per_core: 1", "per_core"),
         ("kept_days: 0", "kept_days"),
         ("[", "not YAML"),
+        ("kept_days: 2026-99-99", "not YAML"),
+        ("core_hour: " + "[" * 5_000, "too deeply nested"),
     ],
 )
 def test_a_price_that_cannot_be_used_is_named(tmp_path: Path, changed: str, complaint: str) -> None:

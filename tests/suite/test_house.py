@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import grpc.aio
@@ -12,6 +13,7 @@ from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng_client import explain
 from fangcheng_suite.access import Access
 from fangcheng_suite.bots.house import House
+from fangcheng_suite.bots.keeping import keep_bots
 from fangcheng_suite.errors import SuiteError
 from tests.wallet.wire import KEY, Served, served
 
@@ -63,6 +65,28 @@ async def test_no_person_is_lent_anything(tmp_path: Path) -> None:
             await House(Access(lambda service: wallet.running.address, KEY)).fund("amy", POOL)
         assert explain(refused.value).reason == "WALLET_DIFFERS"
         assert await available(wallet, "amy") == []
+
+
+async def test_bots_wait_for_services_that_do_not_answer_yet() -> None:
+    told: list[str] = []
+    twice = asyncio.Event()
+
+    def report(text: str) -> None:
+        told.append(text)
+        if len(told) == 2:
+            twice.set()
+
+    nobody = Access(lambda service: "127.0.0.1:1", KEY)
+    keeping = asyncio.create_task(
+        keep_bots(nobody, ["silver"], 1, prefix="guest", turn_seconds=0, report=report)
+    )
+    waiting = asyncio.create_task(twice.wait())
+    await asyncio.wait([keeping, waiting], return_when=asyncio.FIRST_COMPLETED)
+    assert not keeping.done()
+    keeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await keeping
+    assert all("asking for the pools" in text for text in told)
 
 
 async def test_tokens_leave_this_host_in_plain_text_only_where_that_was_asked_for(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,10 +66,10 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told(*paths: Path, **more: Any) -> list[str]:
+def told(*paths: Path, table: str = OURS, **more: Any) -> list[str]:
     """What is printed."""
     out = io.StringIO()
-    tell(Console(file=out, width=10_000), OURS, paths, **more)
+    tell(Console(file=out, width=10_000), table, paths, **more)
     return out.getvalue().splitlines()
 
 
@@ -146,14 +148,19 @@ def test_a_table_that_no_log_names_is_told_of(logs: Path, tmp_path: Path) -> Non
         told(logs)
 
 
-def test_a_table_is_followed_as_it_goes_on(logs: Path) -> None:
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as opened:
+        yield opened
+
+
+def test_a_table_is_followed_as_it_goes_on(logs: Path, opened: ExitStack) -> None:
     path = logs / "table.log"
     with path.open("ab") as file:
         file.write(line(9, "table", "hand ended", table_id=OURS, hand=2).encode()[:40])
-    story = Story(OURS)
-    ends = {path: telling._whole_lines(path)}
-    assert ends[path] == sum(len(one) + 1 for one in TABLES)
-    following = telling._followed(story, ends)
+    tail = telling._Tail(path, opened)
+    assert tail.at == sum(len(one) + 1 for one in TABLES)
+    following = telling._followed(Story(OURS), [tail], opened)
     with path.open("ab") as file:
         file.write(line(9, "table", "hand ended", table_id=OURS, hand=2).encode()[40:] + b"\n")
         file.write(line(10, "table", "hand started", table_id=OTHER).encode() + b"\n")
@@ -161,3 +168,62 @@ def test_a_table_is_followed_as_it_goes_on(logs: Path) -> None:
     assert [next(following).event for _ in range(2)] == ["hand ended", "table closed"]
     path.write_text(line(12, "table", "holds released", table_id=OURS) + "\n", "utf-8")
     assert next(following).event == "holds released"  # a log that was begun anew
+
+
+def test_a_log_that_is_moved_away_is_followed_and_so_is_the_next(
+    logs: Path, opened: ExitStack
+) -> None:
+    path = logs / "table.log"
+    following = telling._followed(Story(OURS), [telling._Tail(path, opened)], opened)
+    moved = path.rename(logs / "table.log.1")
+    # Longer than the old one from the start: its size tells nothing.
+    path.write_bytes(b"x\n" * moved.stat().st_size)
+    with path.open("ab") as file:
+        file.write(line(11, "table", "table closed", table_id=OURS).encode() + b"\n")
+    with moved.open("ab") as file:  # the service has not noticed yet
+        file.write(line(9, "table", "hand ended", table_id=OURS).encode() + b"\n")
+    assert [next(following).event for _ in range(2)] == ["hand ended", "table closed"]
+
+
+def test_the_beginning_of_an_id_will_do_if_it_is_of_one_table(logs: Path) -> None:
+    assert heads(told(logs, table=OURS[:-3])) == STORY
+    with pytest.raises(SuiteError, match=f"the ids of 2 tables begin with {OURS[:8]!r}"):
+        told(logs, table=OURS[:8])
+
+
+def test_nothing_in_a_log_is_obeyed_by_a_terminal_or_looks_like_a_line(logs: Path) -> None:
+    hostile = {"reason": "\x1b[2J\n2026-11-30 table", "who": "\u009b31m\u202eeb", "n\ra": "ö 万"}
+    with (logs / "table.log").open("a", encoding="utf-8") as file:
+        file.write(line(9, "ta\nble", "e\x1b]0;x\x07", "\r", table_id=OURS, **hostile) + "\n")
+        file.write(line(10, "table", "x", table_id=OURS, exception="a\n\x1b[31mb") + "\n")
+    *_, first, second, third, fourth = told(logs)
+    assert all(one.isprintable() for one in (first, second, third, fourth))
+    for shown in (r"ta\nble", r"e\x1b]0;x\x07", r"\x1b[2J\n2026", r"\x9b31m\u202eeb", r"n\ra ö 万"):
+        assert shown in first
+    assert (third, fourth) == ("    a", r"    \x1b[31mb")
+
+
+def test_lines_that_no_service_can_have_written_end_nothing(
+    logs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = f'"table_id": "{OURS}"'
+    whole = line(9, "table", "x", table_id=OURS)
+    time = json.loads(whole)["time"]
+    bad = [
+        f'{{{named}, "a": {"[" * 100_000}{"]" * 100_000}}}',
+        f'{{{named}, "a": {"9" * 10_000}}}',
+        whole.replace(time, "9999-12-31T23:59:59-23:00"),
+        whole.replace(time, "0001-01-01T00:00:00+23:00"),
+        whole.replace(time, "2026-13-30T12:00:00Z"),
+    ]
+    (logs / "bad.log").write_text("\n".join(bad) + "\n", "utf-8")
+    assert heads(told(logs)) == STORY
+    assert "5 lines are no service's and were left out." in capsys.readouterr().err
+
+
+def test_a_packed_log_that_is_broken_is_told(logs: Path) -> None:
+    packed = bytearray(gzip.compress("\n".join(TABLES).encode()))
+    for broken in (packed[:-12], packed[:20] + b"\xff" * 20 + packed[40:], b"no gzip"):
+        (logs / "table.log.1.gz").write_bytes(broken)
+        with pytest.raises(SuiteError, match="a log cannot be read"):
+            told(logs)

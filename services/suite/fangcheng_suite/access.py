@@ -40,11 +40,17 @@ class Access:
         *,
         target: str | None = None,
     ) -> grpc.aio.Channel:
-        """A channel on which `subject` calls; raises SuiteError.
+        """A channel on which `subject` calls; raises SuiteError, also for one that is nobody.
 
         `target`: another address than the usual one, as the services within know it; who comes
         through the edge can reach none but the usual ones.
         """
+        from fangcheng_kit.principal import parse_subject
+
+        try:
+            parse_subject(subject)
+        except ValueError as error:
+            raise SuiteError(str(error), "Example: player:ming") from None
         if target is None or self.ca_file is not None:
             target = self.target_of(service)
         token = renewing_token(self.key, subject, scopes)
@@ -89,6 +95,11 @@ def reach(
     `plaintext`: a token may leave this host without TLS.
     """
     credentials = None
+    if isinstance(token, str) and not (token.isascii() and token.isprintable()):
+        raise SuiteError(
+            "the token has a character in it that no token has, such as the end of a line",
+            "Give what `fangcheng token`, or whoever made it, has printed, and nothing else.",
+        )
     if ca_file is not None:
         try:
             credentials = grpc.ssl_channel_credentials(ca_file.read_bytes())

@@ -17,7 +17,12 @@ from .terminal import State, make_console, told
 
 @told
 def logs(
-    table: Annotated[str, typer.Option(metavar="ID", help="The table whose story is told.")],
+    table: Annotated[
+        str,
+        typer.Option(
+            metavar="ID", help="The table whose story is told; its first characters will do."
+        ),
+    ],
     paths: Annotated[
         list[Path] | None,
         typer.Argument(

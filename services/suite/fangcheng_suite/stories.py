@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from .errors import SuiteError
+
 _IDS = re.compile(
     rb'"(table_id|match_id|ticket_id|request_id|trace_id|settlement_key)": ?"([^"]+)"'
     rb'|"ticket_ids": ?\[([^\]]*)\]'
@@ -38,6 +40,7 @@ class Line:
     """One line of a service's log."""
 
     time: datetime
+    """In the time zone of whoever reads."""
     service: str
     level: str
     event: str
@@ -50,6 +53,19 @@ class Line:
             for name, value in self.more.items()
             if name not in _PLAIN and value is not None and (ids or name not in _IDS_OF_CALLS)
         )
+
+
+def printable(text: str) -> str:
+    """A text of a log with nothing in it that a terminal obeys, and in one line.
+
+    What callers have sent may stand in a log: it must neither colour nor clear the screen of
+    whoever reads, nor look like a line of its own.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
 
 
 def _spoken(value: object) -> str:
@@ -66,13 +82,13 @@ def read_line(data: bytes) -> Line | None:
         told = json.loads(data)
         time = datetime.fromisoformat(told["time"])
         return Line(
-            time if time.tzinfo else time.replace(tzinfo=UTC),
+            (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(),
             str(told["service"]),
             str(told["level"]),
             str(told["event"]),
             told,
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 
@@ -119,13 +135,23 @@ def gather(
 ) -> Told:
     """Find all lines of a story. `files`: each with where to stop; None: at its end.
 
-    Raises `OSError`, `EOFError`.
+    The first characters of the table's id will do, if no other's begins so. Raises `OSError`,
+    `EOFError`, `zlib.error`; `SuiteError` if several do.
     """
     # At first only what names the table: that is quick.
     name = story.table_id.encode()
+    begun = re.compile(rb'"table_id": ?"(%b[^"]*)"' % re.escape(name))
+    tables: set[bytes] = set()
     for data in _lines(files, reading):
         if name in data:
+            tables.update(begun.findall(data))
             story.take(data)
+    if name not in tables and len(tables) > 1:
+        raise SuiteError(
+            f"the ids of {len(tables)} tables begin with {story.table_id!r}",
+            "Give more of it; it stands in the line 'table created'.",
+        )
+    story.known |= tables if name not in tables else set()
     while True:
         before = len(story.known)
         taken, malformed = [], 0

@@ -8,16 +8,18 @@ import shutil
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import BinaryIO
 
 from rich.console import Console
 from rich.text import Text
 
 from .errors import SuiteError
-from .stories import Line, Reading, Story, gather, of_hand, read_line
+from .stories import Line, Reading, Story, gather, of_hand, printable, read_line
 
 PATIENCE_SECONDS = 2.0
 """How long nothing is said of how far the reading is."""
@@ -59,14 +61,17 @@ def tell(
     `paths`: files, folders of them, `-` for standard input. Raises SuiteError.
     """
     story = Story(table_id)
-    with _files(paths, follow=follow) as files:
-        size = sum(path.stat().st_size for path in files)
-        ends = {path: _whole_lines(path) for path in files if path.suffix == ".log"}
-        until = {path: ends.get(path) if follow else None for path in files}
+    with _files(paths, follow=follow) as files, ExitStack() as opened:
+        until: dict[Path, int | None] = dict.fromkeys(files)
+        tails: list[_Tail] = []
         try:
-            with _progress(size) as reading:
+            if follow:
+                logs = [path for path in files if path.suffix == ".log"]
+                tails = [_Tail(path, opened) for path in logs]
+                until.update({tail.path: tail.at for tail in tails})
+            with _progress(sum(path.stat().st_size for path in files)) as reading:
                 told = gather(story, until, reading)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise SuiteError(f"a log cannot be read: {error}") from error
         lines = told.lines if hand is None else of_hand(told.lines, hand)
         lines = [line for line in lines if begin is None or line.time >= begin]
@@ -77,7 +82,7 @@ def tell(
                 f"{told.malformed} lines are no service's and were left out."
             )
         if follow:
-            for line in _followed(story, ends):
+            for line in _followed(story, tails, opened):
                 if hand is None or line.more.get("hand", hand) == hand:
                     show(console, line, ids=ids)
         elif not lines:
@@ -92,14 +97,14 @@ def tell(
 def show(console: Console, line: Line, *, ids: bool = False) -> None:
     """Print a line of a story."""
     words = Text()
-    words.append(f"{line.time.astimezone():%Y-%m-%d %H:%M:%S.%f}"[:-3], "dim")
-    words.append(f"  {line.service:<11} ")
-    words.append(f"{line.level:<7} ", _STYLES.get(line.level, ""))
-    words.append(f"{line.event:<26} ", "bold")
-    words.append(line.words(ids=ids))
+    words.append(f"{line.time:%Y-%m-%d %H:%M:%S.%f}"[:-3], "dim")
+    words.append(f"  {printable(line.service):<11} ")
+    words.append(f"{printable(line.level):<7} ", _STYLES.get(line.level, ""))
+    words.append(f"{printable(line.event):<26} ", "bold")
+    words.append(printable(line.words(ids=ids)))
     console.print(words, soft_wrap=True)
     for trace in str(line.more.get("exception") or "").splitlines():
-        console.print(Text(f"    {trace}", "dim"), soft_wrap=True)
+        console.print(Text(f"    {printable(trace)}", "dim"), soft_wrap=True)
 
 
 @contextmanager
@@ -152,41 +157,67 @@ def _progress(size: int) -> Iterator[Reading]:
         yield reading
 
 
-def _whole_lines(path: Path) -> int:
+def _whole_lines(file: BinaryIO) -> int:
     """How many bytes of a log are whole lines: the last one may be being written."""
-    with path.open("rb") as file:
-        end = file.seek(0, os.SEEK_END)
-        while end:
-            begin = max(0, end - _BLOCK_BYTES)
-            file.seek(begin)
-            found = file.read(end - begin).rfind(b"\n")
-            if found >= 0:
-                return begin + found + 1
-            end = begin
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        begin = max(0, end - _BLOCK_BYTES)
+        file.seek(begin)
+        found = file.read(end - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
     return 0
 
 
-def _followed(story: Story, ends: dict[Path, int]) -> Iterator[Line]:
-    """Lines of the story as they are written after the places where the files ended."""
-    rest = dict.fromkeys(ends, b"")
+class _Tail:
+    """A log that grows. Stays with the file that it was opened for, whatever that is called."""
+
+    def __init__(self, path: Path, opened: ExitStack, *, is_new: bool = False) -> None:
+        """Begins behind what is written already, unless the file `is_new`. Raises OSError."""
+        self.path = path
+        self.file = opened.enter_context(path.open("rb"))
+        self.at = 0 if is_new else _whole_lines(self.file)
+        self._rest = b""
+
+    def lines(self) -> list[bytes]:
+        """Those that have been written since."""
+        size = os.fstat(self.file.fileno()).st_size
+        if size < self.at:  # begun anew
+            self.at, self._rest = 0, b""
+        self.file.seek(self.at)
+        data = self.file.read(size - self.at)
+        self.at += len(data)
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        return whole
+
+    def is_called_so(self) -> bool:
+        """Whether its name is still that of its file, or of none."""
+        try:
+            return os.path.samestat(self.path.stat(), os.fstat(self.file.fileno()))
+        except FileNotFoundError:
+            return True  # moved away, and soon begun anew
+
+
+def _followed(story: Story, tails: Sequence[_Tail], opened: ExitStack) -> Iterator[Line]:
+    """Lines of the story as they are written from now on.
+
+    A log that was moved away is read on, since its service may still write there, and beside it
+    the one that has its name now.
+    """
+    latest = {tail.path: tail for tail in tails}
+    tails = list(tails)
     while True:
-        new: list[Line] = []
-        for path in ends:
-            try:
-                size = path.stat().st_size
-                if size < ends[path]:  # begun anew
-                    ends[path], rest[path] = 0, b""
-                if size == ends[path]:
-                    continue
-                with path.open("rb") as file:
-                    file.seek(ends[path])
-                    data = file.read(size - ends[path])
-            except FileNotFoundError:
-                continue  # moved away, and soon begun anew
-            ends[path] = size
-            *whole, rest[path] = (rest[path] + data).split(b"\n")
-            new += [
-                line for one in whole if story.take(one) and (line := read_line(one)) is not None
-            ]
+        for path, tail in latest.items():
+            if not tail.is_called_so():
+                with suppress(FileNotFoundError):  # moved away again
+                    latest[path] = _Tail(path, opened, is_new=True)
+                    tails.append(latest[path])
+        new = [
+            line
+            for tail in tails
+            for one in tail.lines()
+            if story.take(one) and (line := read_line(one)) is not None
+        ]
         yield from sorted(new, key=lambda line: line.time)
         time.sleep(LOOK_SECONDS)

@@ -14,7 +14,7 @@ from fangcheng_suite.errors import SuiteError, from_call
 
 from .crowd import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Report, bot_name
 from .house import House, pools_with_bots
-from .player import Bot
+from .player import Bot, attempts, is_lost
 
 LEAVE_AGAIN_SECONDS = 1.0
 """A bot that was about to be seated when it left the queue leaves its table then."""
@@ -32,9 +32,10 @@ async def keep_bots(
     """Keep `count` bots in each pool until cancelled; then each leaves the queue, or its table when
     the hand in play has ended, and what it has goes back to the house.
 
-    Raises SuiteError, AioRpcError where a pool cannot have them.
+    A matchmaking service that does not answer yet is asked again. Raises SuiteError, AioRpcError
+    where a pool cannot have them.
     """
-    pools = await pools_with_bots(access, pool_ids)
+    pools = await _pools(access, pool_ids, report)
     house, stop = House(access), asyncio.Event()
     tasks = []
     for pool_id, pool in pools.items():
@@ -60,6 +61,19 @@ async def keep_bots(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _pools(
+    access: Access, pool_ids: Sequence[str], report: Report
+) -> dict[str, matchmaking_pb2.Pool]:
+    async for _ in attempts():
+        try:
+            return await pools_with_bots(access, pool_ids)
+        except grpc.aio.AioRpcError as error:
+            if not is_lost(error):
+                raise
+            report(from_call(error, "asking for the pools").message)
+    raise AssertionError("attempts end only by an answer")
 
 
 async def keep_bot(

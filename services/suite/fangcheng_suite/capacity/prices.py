@@ -46,8 +46,10 @@ def load_prices(path: Path) -> Prices:
         parsed = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SuiteError(f"cannot read {path}: {error}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
         raise SuiteError(f"{path}: not YAML: {error}") from None
+    except RecursionError:
+        raise SuiteError(f"{path}: too deeply nested to be prices") from None
     try:
         return Prices.model_validate(parsed)
     except ValidationError as error:
