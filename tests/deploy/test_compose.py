@@ -15,6 +15,8 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
+from tests.system.running import free_port, until
+
 from .suite import (
     BOTS_CALL,
     DEPLOY,
@@ -34,6 +36,7 @@ from .suite import (
 COMPOSE = DEPLOY / "compose"
 TEXT = (COMPOSE / "compose.yaml").read_text("utf-8")
 VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
+ADMIN_PORT = 7001
 OURS_ALONE = ("edge", "grafana")
 """The only two that anybody outside of the host's containers reaches."""
 
@@ -114,6 +117,36 @@ def test_envoy_takes_its_configuration_and_the_certificate_that_was_made(made: P
     words = [str(envoy), "--mode", "validate", "-c", str(file)]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_edge_is_healthy_once_envoy_runs(
+    made: Path, tmp_path: Path, compose: dict[str, Any]
+) -> None:
+    config = yaml.safe_load((DEPLOY / "envoy" / "cluster.yaml").read_text("utf-8"))
+    base = free_port((0, 1, 2))
+    ports = dict(zip((ADMIN_PORT, *edge_ports().values()), range(base, base + 3), strict=True))
+    text = yaml.safe_dump(config).replace("/etc/envoy/tls", str(made / "tls"))
+    for old, new in ports.items():
+        text = text.replace(f"port_value: {old}\n", f"port_value: {new}\n")
+    file = tmp_path / "cluster.yaml"
+    file.write_text(text, "utf-8")
+    _, *check = compose["services"]["edge"]["healthcheck"]["test"]
+    pages = edge_ports()["pages"]
+    check[-1] = check[-1].replace(f"/{pages};", f"/{ports[pages]};")
+
+    def healthy() -> bool:
+        return subprocess.run(check, capture_output=True, check=False).returncode == 0
+
+    assert not healthy()
+    words = [str(Path(sys.executable).with_name("envoy")), "-c", str(file)]
+    words += ["--concurrency", "1", "--disable-hot-restart"]
+    with (tmp_path / "envoy.log").open("wb") as log:
+        envoy = subprocess.Popen(words, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    try:
+        until(healthy, "the check of the edge's container succeeds", within_seconds=60)
+    finally:
+        envoy.terminate()
+        envoy.wait(30)
 
 
 def test_every_file_that_is_mounted_or_built_from_exists(compose: dict[str, Any]) -> None:
