@@ -44,8 +44,8 @@ def _plan(players: int) -> str:
     measured = costs()
     plan = plan_for(players, Assumptions(), measured)
     parts = [f"## {report.heading(plan)}\n"]
-    if players > report.MEASURED_PLAYERS:
-        parts.append(f"**{report.EXTRAPOLATED}**\n")
+    if caution := report.caution(plan):
+        parts.append(f"**{caution}**\n")
     return "\n".join([*parts, *map(_section, report.sections(plan, measured))])
 
 

@@ -201,8 +201,29 @@ def test_the_collector_may_be_named_by_opentelemetrys_own_variables(
     assert load("echo", Settings).otlp_endpoint == "https://traces:4317"
     monkeypatch.setenv("FANGCHENG_OTLP_ENDPOINT", "http://ours:4317")
     assert load("echo", Settings).otlp_endpoint == "http://ours:4317"
-    monkeypatch.setenv("FANGCHENG_ECHO_OTLP_ENDPOINT", "127.0.0.1:4317")
-    with pytest.raises(BadSettings, match=r"FANGCHENG_ECHO_OTLP_ENDPOINT.*expected http://HOST"):
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        *("127.0.0.1:4317", "collector", "ftp://all:4317", "http://", "https:///x", "http://:4317"),
+        *(
+            "http://[::1",
+            "http://all:99999",
+            "http://all:x",
+            "http://a ll:4317",
+            "http://all\n:4317",
+        ),
+    ],
+)
+def test_what_is_no_collector_ends_the_start(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str
+) -> None:
+    monkeypatch.setenv("FANGCHENG_DEV_KEY", KEY)
+    monkeypatch.setenv("FANGCHENG_ECHO_OTLP_ENDPOINT", endpoint)
+    with pytest.raises(
+        BadSettings, match=r"(?s)FANGCHENG_ECHO_OTLP_ENDPOINT.*expected http://HOST"
+    ):
         load("echo", Settings)
 
 

@@ -198,6 +198,7 @@ def test_the_command_tells_a_plan() -> None:
     assert code == 0, told
     for word in ("10,000 players", *SERVICES, "PostgreSQL", "ledger", "Mbit/s", "EXAMPLE"):
         assert word in told
+    assert "Never run at this size" in told
     assert "extrapolation" not in told
 
 
@@ -214,7 +215,10 @@ def test_it_answers_in_json() -> None:
     answer = json.loads(told)
     assert answer["plan"]["players"] == 10_000
     assert answer["assumptions"]["turn_seconds"] == 3
-    assert not answer["is_extrapolation"]
+    assert answer["is_extrapolation"]
+    _, small = fangcheng("--players", "5000", "--json")
+    assert not json.loads(small)["is_extrapolation"]
+    assert "Never run" not in fangcheng("--players", "5000")[1]
 
 
 def test_shares_that_are_more_than_all_are_refused() -> None:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -75,9 +76,14 @@ def _address(address: str) -> str:
 def _collector(endpoint: str) -> str:
     if not endpoint:
         return endpoint
-    scheme, colon, rest = endpoint.partition("://")
-    if not (colon and scheme in ("http", "https") and rest.strip("/")):
-        raise ValueError("expected http://HOST:PORT, or https:// for TLS")
+    expected = ValueError("expected http://HOST:PORT, or https:// for TLS")
+    try:
+        parts = urlsplit(endpoint)
+        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # brackets that do not close, a port beyond 65535
+        raise expected from None
+    if not named or not endpoint.isprintable() or " " in endpoint:
+        raise expected
     return endpoint
 
 

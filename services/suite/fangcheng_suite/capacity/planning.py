@@ -41,8 +41,8 @@ def show(console: Console, wish: Wish, *, as_json: bool) -> None:
         console.print_json(report.as_json(plan, wish.given, prices))
         return
     console.print(Text(report.heading(plan), "bold"))
-    if plan.players > report.MEASURED_PLAYERS:
-        console.print(report.EXTRAPOLATED)
+    if caution := report.caution(plan):
+        console.print(caution)
     for section in (
         *report.sections(plan, measured, prices),
         report.assumed(wish.given),

@@ -11,10 +11,15 @@ from .figures import Figure
 from .model import Assumptions, Costs, Plan
 from .prices import Prices, costs_a_month
 
-MEASURED_PLAYERS = 100_000
-"""The most for which a plan rests on what was measured; beyond it the plan is an extrapolation."""
+LARGEST_RUN_PLAYERS = 5_000
+"""The most that were ever run, at 1,250 tables; what is planned for more is reckoned."""
+_ONE_SUITE_PLAYERS = 100_000
+"""The most for whom one suite is reckoned; beyond it more is assumed than proportional costs."""
 
-EXTRAPOLATED = (
+_RECKONED = (
+    "Never run at this size: the costs are those of 5,000 players at 1,250 tables, multiplied."
+)
+_EXTRAPOLATED = (
     "An extrapolation: nothing of this size was ever run. It assumes that all costs stay "
     "proportional; that a cell is a suite of its own, with its own PostgreSQL servers, wallets, "
     "tables and pools, and knows of no other; that players are spread over the cells evenly; and "
@@ -52,10 +57,17 @@ def heading(plan: Plan) -> str:
     return f"{plan.players:,} players online at the busiest time: {cells}"
 
 
+def caution(plan: Plan) -> str:
+    """How far a plan is from what was run; empty: it is not."""
+    if plan.players > _ONE_SUITE_PLAYERS:
+        return _EXTRAPOLATED
+    return _RECKONED if plan.players > LARGEST_RUN_PLAYERS else ""
+
+
 def as_json(plan: Plan, given: Assumptions, prices: Prices | None) -> str:
     """All of a plan, with what it assumes."""
     told: dict[str, Any] = {
-        "is_extrapolation": plan.players > MEASURED_PLAYERS,
+        "is_extrapolation": plan.players > LARGEST_RUN_PLAYERS,
         "plan": {**asdict(plan), "cores": plan.cores, "memory_bytes": plan.memory_bytes},
         "assumptions": asdict(given),
     }
