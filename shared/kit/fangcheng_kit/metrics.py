@@ -126,7 +126,8 @@ class CallMetrics:
             self._started.labels(*labels),
             self._seconds.labels(*labels),
             self._handled,
-            {"OK": self._handled.labels(*labels, "OK")},
+            # At 0 from the start: an increase is seen only from a first value on.
+            {code: self._handled.labels(*labels, code) for code in ("OK", "INTERNAL")},
         )
 
 
