@@ -7,6 +7,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
+# Without bytecode each process of a suite compiles all its sources anew: a second of CPU each.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/suite
