@@ -143,6 +143,8 @@ def test_a_table_that_no_log_names_is_told_of(logs: Path, tmp_path: Path) -> Non
     (logs / "wallet.log").write_text(WALLET[0], "utf-8")
     with pytest.raises(SuiteError, match="nothing in 1 files tells of table"):
         told(logs)
+    with pytest.raises(SuiteError, match="nothing in 1 files tells of table"):
+        told(logs, table="\udcff")  # what a shell gives for a byte that is no text
     (logs / "wallet.log").unlink()
     with pytest.raises(SuiteError, match="no logs in"):
         told(logs)

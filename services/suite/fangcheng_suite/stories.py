@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -101,7 +102,7 @@ class Story:
     """The ids that lead to it."""
 
     def __post_init__(self) -> None:
-        self.known.add(self.table_id.encode())
+        self.known.add(os.fsencode(self.table_id))
 
     def take(self, data: bytes) -> bool:
         """Whether a line belongs to it; its ids lead to it then."""
@@ -139,7 +140,7 @@ def gather(
     `EOFError`, `zlib.error`; `SuiteError` if several do.
     """
     # At first only what names the table: that is quick.
-    name = story.table_id.encode()
+    name = os.fsencode(story.table_id)
     begun = re.compile(rb'"table_id": ?"(%b[^"]*)"' % re.escape(name))
     tables: set[bytes] = set()
     for data in _lines(files, reading):
