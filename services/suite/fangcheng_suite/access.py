@@ -51,7 +51,7 @@ class Access:
             parse_subject(subject)
         except ValueError as error:
             raise SuiteError(str(error), "Example: player:ming") from None
-        if target is None or self.ca_file is not None:
+        if not target or self.ca_file is not None:
             target = self.target_of(service)
         token = renewing_token(self.key, subject, scopes)
         return reach(target, token, self.ca_file, plaintext=self.plaintext)
