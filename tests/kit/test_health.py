@@ -147,4 +147,5 @@ async def test_other_hosts_are_told_of_health_alone() -> None:
             call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo()
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call.read()
+        # Off on purpose where others than this host may call: then the service is not there.
         assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED

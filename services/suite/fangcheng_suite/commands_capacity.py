@@ -12,6 +12,8 @@ from .terminal import make_console, told
 
 capacity = typer.Typer()
 
+# typer reads options from the signature, so that each field of the assumptions stands there once
+# more; the defaults are theirs.
 _DEFAULTS = Assumptions()
 
 

@@ -49,7 +49,8 @@ CLOSE_SECONDS = 1.0
 """How long an ending process waits for the collector."""
 
 _KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT}
-# The statuses that are the fault of who answered: OpenTelemetry's conventions for gRPC.
+# The statuses that are the fault of who answered: OpenTelemetry's conventions for gRPC. They name
+# UNIMPLEMENTED among them; here it is the answer to a call that there is not, and no gap.
 _SERVERS_FAULT = frozenset(
     {
         grpc.StatusCode.UNKNOWN,
