@@ -18,6 +18,7 @@ from .promql import (
     rate,
     share_of,
 )
+from .wallet import OLDEST_UNPAID, REFUSED
 
 LIVE = 'fangcheng_tables{phase!="closed"}'
 UP = f"up{{{SERVICES}}}"
@@ -50,15 +51,7 @@ _TILES = (
         Limits(0.5, 0.5),
         to=Link("fangcheng-wallet", "Imbalance by currency"),
     ),
-    stat(
-        "Refused settlements",
-        "Settlements and releases of holds that the wallet has refused and tables keep. They are "
-        "not paid until somebody looks: the table's log names them and the reason.",
-        "none",
-        "sum(fangcheng_table_parked)",
-        Limits(1, 1),
-        to=Link("fangcheng-wallet", "What tables still owe"),
-    ),
+    REFUSED,
     stat(
         "Seated within 3 s",
         "Share of players who had their seat 3 s after they joined a queue. Below 99 % our "
@@ -94,15 +87,7 @@ _TILES = (
         Limits(1, 1),
         to=Link("fangcheng-runtime", "Processes that are up"),
     ),
-    stat(
-        "Oldest unpaid hand",
-        "Age of the oldest settlement or release that the wallet has not acknowledged. Beyond a "
-        "minute the wallet or its database is away: see whether it serves.",
-        "s",
-        "max(fangcheng_table_outbox_oldest_age_seconds)",
-        Limits(10, 60),
-        to=Link("fangcheng-wallet", "Age of what tables still owe"),
-    ),
+    OLDEST_UNPAID,
     stat(
         "Oldest hold",
         "Age of the oldest hold that is neither released nor expired. Older than any table plays, "

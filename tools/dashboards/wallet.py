@@ -9,6 +9,27 @@ MINE = 'instance=~"$wallet"'
 SETTLEMENTS = "fangcheng_wallet_settlements_total"
 IMBALANCE = f'fangcheng_wallet_ledger_imbalance{{{MINE}, currency=~"$currency"}}'
 
+# The overview shows these two as well.
+REFUSED = stat(
+    "Refused settlements",
+    "Settlements and releases of holds that the wallet has refused and tables keep. They are "
+    "not paid until somebody looks: the table's log names them and the reason.",
+    "none",
+    "sum(fangcheng_table_parked)",
+    Limits(1, 1),
+    to=Link("fangcheng-wallet", "What tables still owe"),
+)
+
+OLDEST_UNPAID = stat(
+    "Oldest unpaid hand",
+    "Age of the oldest settlement or release that the wallet has not acknowledged. Beyond a "
+    "minute the wallet or its database is away: see whether it serves.",
+    "s",
+    "max(fangcheng_table_outbox_oldest_age_seconds)",
+    Limits(10, 60),
+    to=Link("fangcheng-wallet", "Age of what tables still owe"),
+)
+
 # Processes on one database see the same ledger: their gauges of it are not summed up.
 _TILES = (
     stat(
@@ -19,24 +40,8 @@ _TILES = (
         f"max(abs({IMBALANCE}))",
         Limits(0.5, 0.5),
     ),
-    stat(
-        "Refused settlements",
-        "Settlements and releases of holds that the wallet has refused and tables keep. They are "
-        "not paid until somebody looks: the table's log names them and the reason.",
-        "none",
-        "sum(fangcheng_table_parked)",
-        Limits(1, 1),
-        to=Link("fangcheng-wallet", "What tables still owe"),
-    ),
-    stat(
-        "Oldest unpaid hand",
-        "Age of the oldest settlement or release that the wallet has not acknowledged. Beyond a "
-        "minute the wallet or its database is away: see whether it serves.",
-        "s",
-        "max(fangcheng_table_outbox_oldest_age_seconds)",
-        Limits(10, 60),
-        to=Link("fangcheng-wallet", "Age of what tables still owe"),
-    ),
+    REFUSED,
+    OLDEST_UNPAID,
     stat(
         "Settlements a second",
         "Settlements that were paid. At 0 while hands end, money stands still: look at what "
