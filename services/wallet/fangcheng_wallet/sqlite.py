@@ -102,6 +102,7 @@ class SqliteStore(Verbs, Reading):
         self._local = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
         self._closed = False
+        self._linking = asyncio.Lock()
 
     async def do(self, command: Command[Any]) -> Done[Any]:
         """Have a command done; the answer of its decision."""
@@ -149,11 +150,13 @@ class SqliteStore(Verbs, Reading):
 
     async def link(self, limit: int) -> int:
         """See ``keeper.Kept``."""
-        head, operations = await self.read(reads.unlinked, limit)
-        if operations:
-            links = await asyncio.to_thread(extend, head, operations)
-            await self._batcher.submit(links)
-        return len(operations)
+        # One after the other: of two that began at the same end the second would fail its batch.
+        async with self._linking:
+            head, operations = await self.read(reads.unlinked, limit)
+            if operations:
+                links = await asyncio.to_thread(extend, head, operations)
+                await self._batcher.submit(links)
+            return len(operations)
 
     async def close(self) -> None:
         """Finish what waits, and let the file go."""
