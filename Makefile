@@ -11,7 +11,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
-	services/matchmaking services/wallet services/suite
+	services/matchmaking services/wallet services/console services/suite
 
 .PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards format bench locks dist clean
 

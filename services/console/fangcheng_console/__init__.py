@@ -1,0 +1,1 @@
+"""Console of Fangcheng: live tables, hands, wallets and processes in a browser."""
