@@ -32,8 +32,8 @@ def modules_of(folder: Path) -> str:
 each = pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
 
 
-def test_there_are_nine() -> None:
-    assert len(FOLDERS) == 9
+def test_there_are_ten() -> None:
+    assert len(FOLDERS) == 10
 
 
 def test_the_makefile_installs_all_of_them() -> None:
