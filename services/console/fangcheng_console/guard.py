@@ -45,6 +45,7 @@ class Guard:
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request, as ASGI has it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

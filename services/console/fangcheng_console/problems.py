@@ -17,6 +17,8 @@ from starlette.responses import JSONResponse, Response
 
 from fangcheng_client import explain
 
+from .oplog import LogUnavailable
+
 _STATUSES = {
     grpc.StatusCode.NOT_FOUND: 404,
     grpc.StatusCode.INVALID_ARGUMENT: 400,
@@ -68,6 +70,15 @@ def _call_failed(request: Request, error: Any) -> Response:
     return _refused(request, of_call(error))
 
 
+def _unlogged(request: Request, error: Any) -> Response:
+    structlog.get_logger().error("the operators' log does not answer", problem=str(error))
+    return answer(
+        503,
+        "LOG_UNAVAILABLE",
+        "The operators' log does not answer, and without it nothing is done.",
+    )
+
+
 def _no_such_thing(request: Request, error: Any) -> Response:
     reasons = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}
     return answer(error.status_code, reasons.get(error.status_code, "REFUSED"), str(error.detail))
@@ -82,6 +93,7 @@ def _failed(request: Request, error: Exception) -> Response:
 HANDLERS: dict[Any, Any] = {
     Refused: _refused,
     grpc.aio.AioRpcError: _call_failed,
+    LogUnavailable: _unlogged,
     HTTPException: _no_such_thing,
     Exception: _failed,
 }

@@ -12,13 +12,16 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from fangcheng_kit import Kit, Servicer, StartFailed, running
-from fangcheng_kit.settings import split_address
+from fangcheng_kit.settings import is_postgres, split_address
 
 from .backend import Backend
 from .features import FEATURES
 from .metrics import Metrics
+from .oplog import OpLog
+from .postgres import open_postgres
 from .session import Sessions
 from .settings import ConsoleSettings
+from .sqlite import open_sqlite
 from .web import Console, opened
 
 _STREAMS_END_SECONDS = 2
@@ -33,19 +36,30 @@ async def open_service(settings: ConsoleSettings, kit: Kit) -> AsyncIterator[Seq
         host, port = split_address(settings.web_listen)
         port = listening.getsockname()[1]
         kit.listens["web"] = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        console = Console(
-            settings,
-            kit,
-            Backend(kit, settings),
-            Sessions(settings),
-            Metrics(kit.registry),
-        )
-        async with (
-            opened(console, FEATURES, settings.origins(port)) as app,
-            _serving(app, listening, settings),
-        ):
-            kit.log.info("the page is served", web=kit.listens["web"])
-            yield []
+        async with _log(settings.database) as log:
+            console = Console(
+                settings,
+                kit,
+                Backend(kit, settings),
+                Sessions(settings),
+                log,
+                Metrics(kit.registry),
+            )
+            async with (
+                opened(console, FEATURES, settings.origins(port)) as app,
+                _serving(app, listening, settings),
+            ):
+                kit.log.info("the page is served", web=kit.listens["web"])
+                yield []
+
+
+@asynccontextmanager
+async def _log(database: str) -> AsyncIterator[OpLog]:
+    log = await (open_postgres if is_postgres(database) else open_sqlite)(database)
+    try:
+        yield log
+    finally:
+        await log.close()
 
 
 @contextmanager

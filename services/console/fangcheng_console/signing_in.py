@@ -75,6 +75,9 @@ def feature(console: Console) -> Part:
             metrics.signed_in("refused")
             log.warning("sign-in refused", reason=refused.reason, address=address)
             raise
+        await console.log.note(
+            session.person.subject, "sign_in", detail={"role": session.person.role}
+        )
         metrics.signed_in(session.person.role)
         log.info("signed in", person=session.person.subject, address=address)
         response = told(session)

@@ -23,6 +23,7 @@ from fangcheng_kit import Kit
 from .backend import Backend
 from .guard import Guard
 from .metrics import Metrics
+from .oplog import OpLog
 from .problems import HANDLERS, Refused
 from .session import Sessions
 from .settings import ConsoleSettings
@@ -57,6 +58,7 @@ class Console:
     kit: Kit
     backend: Backend
     sessions: Sessions
+    log: OpLog
     metrics: Metrics
 
 
@@ -77,7 +79,7 @@ Feature = Callable[[Console], Part]
 async def opened(
     console: Console, features: Sequence[Feature], origins: frozenset[str]
 ) -> AsyncIterator[Starlette]:
-    """The application with all its parts at work; `origins`: of its page, as browsers write them."""
+    """The application with all its parts at work; `origins`: of its page, as browsers say them."""
     parts = [feature(console) for feature in features]
     app = Starlette(
         routes=[

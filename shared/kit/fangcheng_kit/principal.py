@@ -44,7 +44,7 @@ class Principal:
 
     @property
     def subject(self) -> str:
-        """``player:<id>``, ``service:<name>``, ``operator``, ``operator:<name>``, ``viewer:<name>``."""
+        """``player:<id>``, ``service:<name>``, ``operator[:<name>]``, ``viewer:<name>``."""
         return f"{self.kind}:{self.id}" if self.id else self.kind
 
 

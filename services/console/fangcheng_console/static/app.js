@@ -288,7 +288,7 @@ function draw() {
   const theme = document.documentElement.dataset.theme;
   const other = theme === "dark" ? "light" : "dark";
   const here = state.route?.nav ? state.route.path : state.route?.under;
-  const { person } = state;
+  const person = state.route?.bare ? null : state.person;
   render(
     html`<a class="skip" href="#main">${t("shell.skip")}</a>
       <header class="top">

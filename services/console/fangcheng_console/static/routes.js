@@ -1,5 +1,6 @@
 // Which page answers which path. `nav`: its words' key where it stands in the navigation; `operators`:
-// only for them; `open`: for who has not signed in, too.
+// only for them; `open`: for who has not signed in, too;
+// `bare`: without the navigation around it.
 
 export const ROUTES = [
   { path: "/", page: "lobby", nav: "nav.lobby" },
@@ -11,7 +12,7 @@ export const ROUTES = [
   { path: "/log", page: "log", nav: "nav.log" },
   { path: "/tables/:id", page: "table", under: "/" },
   { path: "/replay/:table/:hand", page: "replay", under: "/hands" },
-  { path: "/r/:token", page: "replay", open: true },
+  { path: "/r/:token", page: "replay", open: true, bare: true },
   { path: "/wallet/:player", page: "wallet", under: "/wallet" },
   { path: "/settlements/*key", page: "settlement", under: "/wallet" },
   { path: "/sign-in", page: "signin", open: true },
