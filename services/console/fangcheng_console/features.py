@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from . import signing_in
+from . import signing_in, trying, wallet
 from .web import Feature
 
-FEATURES: tuple[Feature, ...] = (signing_in.feature,)
+FEATURES: tuple[Feature, ...] = (
+    signing_in.feature,
+    trying.feature,
+    wallet.feature,
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -29,7 +28,7 @@ def whole(number: int) -> int | str:
     return number if abs(number) <= MOST_EXACT else str(number)
 
 
-def _field(message: Message, field: FieldDescriptor) -> Any:
+def _field(message: Message, field: Any) -> Any:
     kind = field.message_type
     if kind is not None and kind.GetOptions().map_entry:
         return {str(key): _value(field, one) for key, one in getattr(message, field.name).items()}
@@ -40,7 +39,7 @@ def _field(message: Message, field: FieldDescriptor) -> Any:
     return _value(field, getattr(message, field.name))
 
 
-def _value(field: FieldDescriptor, value: Any) -> Any:
+def _value(field: Any, value: Any) -> Any:
     if isinstance(value, Message):
         return plain(value)
     if field.enum_type is not None:

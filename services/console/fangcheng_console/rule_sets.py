@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import grpc.aio
@@ -25,12 +26,13 @@ class RuleSets:
     While the evaluator is away, the last answer stands.
     """
 
-    def __init__(self, evaluation: Any) -> None:
+    def __init__(self, evaluation: Any, clock: Callable[[], float] = time.monotonic) -> None:
         """`evaluation`: a stub of its service."""
         self._evaluation = evaluation
+        self._clock = clock
         self._asking = asyncio.Lock()
         self._known: list[rules_pb2.RuleSet] = []
-        self._until = 0.0
+        self._until = -math.inf
 
     async def known(self) -> list[rules_pb2.RuleSet]:
         """The newest revision of each, then older ones that are still played.
@@ -38,7 +40,7 @@ class RuleSets:
         `AioRpcError` where the evaluator does not answer and never has.
         """
         async with self._asking:
-            if time.monotonic() >= self._until:
+            if self._clock() >= self._until:
                 try:
                     request = evaluation_pb2.ListRuleSetsRequest()
                     listed = await self._evaluation.ListRuleSets(request)
@@ -47,7 +49,7 @@ class RuleSets:
                         raise
                 else:
                     self._known = list(listed.rule_sets)
-                    self._until = time.monotonic() + FRESH_SECONDS
+                    self._until = self._clock() + FRESH_SECONDS
             return self._known
 
     async def find(self, id: str, revision: int = 0) -> rules_pb2.RuleSet | None:

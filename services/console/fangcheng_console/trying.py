@@ -109,7 +109,7 @@ async def _asked(request: Request, kind: type[M]) -> M:
         raise Refused(400, "INVALID_REQUEST", f"no {kind.DESCRIPTOR.name}: {error}") from None
 
 
-def part(console: Console) -> Part:
+def feature(console: Console) -> Part:
     """`GET /api/rule-sets`, `POST /api/try/analyze` and `POST /api/try/score`.
 
     The bodies are an `AnalyzeRequest` and a `ScoreRequest` in protobuf's JSON.

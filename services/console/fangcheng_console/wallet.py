@@ -163,7 +163,7 @@ def _player(request: Request) -> str:
     return player_id
 
 
-def part(console: Console) -> Part:
+def feature(console: Console) -> Part:
     """The calls below `/api/wallet`, `/api/settlements` and `/api/leaderboard`."""
     wallets = Wallets(console)
     wallet = console.backend.wallet

@@ -245,7 +245,7 @@ function hand(page) {
   return html`
     <label class="try-label try-typed">
       <span>${isScore ? t("try.hand_of", { seat: number }) : t("try.hand")}
-        <span class="badge ${tiles === 13 || tiles === 14 ? "good" : ""}" data-size=${tiles}>${t("try.of_tiles", { tiles, of: isScore ? 13 : "13 / 14" })}</span></span>
+        <span class="badge ${tiles === 13 || tiles === 14 ? "good" : ""}" data-size=${tiles}>${t("try.tiles", { tiles })}</span></span>
       <input class="mono" spellcheck="false" autocomplete="off" autocapitalize="off" data-key="hand" data-field=${field("hand")}
         placeholder="123m456p789s1122z" .value=${live(seat.hand)} maxlength="120"
         aria-invalid=${Boolean(page.problems[field("hand")])}
@@ -368,19 +368,27 @@ function palette(page) {
   const taken = held.taken(state);
   const kinds = Object.keys(ruleSet.tiles).map(Number).sort((a, b) => a - b);
   const rows = [1, 2, 3, 4, 5].map((suit) => kinds.filter((code) => Math.floor(code / 10) === suit));
-  const hint = Object.values(held.MELDS).includes(page.picking) ? t(`try.hint.${page.picking}`) : page.picking ? t(`try.hint.${page.picking}`) : goesToWin(page) ? t("try.hint.win") : "";
-  return html`<p class="try-hint muted" aria-live="polite">${hint || t("try.hint")}</p>
+  return html`<p class="try-hint muted">${t(hint(page))}</p>
     ${rows.filter((row) => row.length).map(
       (row) => html`<div class="try-palette">
         ${row.map((code) => {
           const left = ruleSet.tiles[code] - (taken.get(code) ?? 0);
           return html`<button class="try-tile" type="button" data-pick=${code} data-left=${left}
             ?disabled=${!canPick(page, code, left)} aria-label=${t("try.add", { tile: tileName(code, app.lang), left: Math.max(left, 0) })}
-            @click=${() => picked(page, code)}>${tileRow([code], { height: 46, lang: app.lang })}<span class="try-left" aria-hidden="true">${Math.max(left, 0)}</span></button>`;
+            @click=${() => picked(page, code)}>${tileRow([code], { height: 52, lang: app.lang })}<span class="try-left" aria-hidden="true">${Math.max(left, 0)}</span></button>`;
         })}
       </div>`,
     )}`;
 }
+
+function hint(page) {
+  const { state, picking } = page;
+  if (picking) return `try.hint.${picking}`;
+  if (goesToWin(page)) return "try.hint.win";
+  return held.size(state.seats[state.seat]) >= most(state) ? "try.hint.full" : "try.hint";
+}
+
+const most = (state) => (state.mode === "score" ? 13 : 14);
 
 function canPick(page, code, left) {
   const { picking, state } = page;
@@ -388,8 +396,7 @@ function canPick(page, code, left) {
   if (picking === "treasure" || picking === "first" || picking === "win") return !isFlower && left > 0;
   if (picking) return held.meldOf(picking, code) !== null;
   if (isFlower) return left > 0;
-  const most = state.mode === "score" ? (goesToWin(page) ? 14 : 13) : 14;
-  return left > 0 && held.size(state.seats[state.seat]) < most;
+  return left > 0 && (goesToWin(page) || held.size(state.seats[state.seat]) < most(state));
 }
 
 function picked(page, code) {
