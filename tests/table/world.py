@@ -219,6 +219,34 @@ async def play_all(world: World, table_id: str, names: Sequence[str] = PLAYERS) 
     return players
 
 
+class Lobbyist:
+    """A stream of summaries, and what it has told."""
+
+    def __init__(self, stub: Any) -> None:
+        self.summaries: list[wire.TableSummary] = []
+        self.newest: dict[str, wire.TableSummary] = {}
+        """Of each table that it was told of."""
+        self.gone: list[str] = []
+        self.beats = 0
+        self._task = asyncio.create_task(self._follow(stub))
+
+    async def _follow(self, stub: Any) -> None:
+        async for message in stub.WatchTables(wire.WatchTablesRequest()):
+            self.summaries.extend(message.changes.tables)
+            self.newest.update((one.table_id, one) for one in message.changes.tables)
+            self.gone.extend(message.changes.gone)
+            self.beats += message.HasField("heartbeat")
+
+    async def until_told(self, *kinds: str) -> wire.TableSummary:
+        """Wait until the newest summary has these troubles."""
+        wanted = [wire.TableTroubleKind.Value(f"TABLE_TROUBLE_KIND_{kind}") for kind in kinds]
+        await until(lambda: [one.kind for one in self.summaries[-1].troubles] == wanted)
+        return self.summaries[-1]
+
+    def stop(self) -> None:
+        self._task.cancel()
+
+
 async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for a condition; fail when it does not come, however slow the machine may be."""
     deadline = time.monotonic() + seconds
