@@ -196,7 +196,7 @@ def simple(prompt: events_pb2.Prompt) -> state_pb2.Action:
     if prompt.kind in ("claim", "dealt_out"):
         return prompt.actions[-1]
     wins = [action for action in prompt.actions if action.kind == "win"]
-    return wins[0] if wins else prompt.actions[0]
+    return (wins or [action for action in prompt.actions if action.kind != "kong"])[0]
 
 
 def timeless(events: Iterable[events_pb2.TableEvent]) -> list[events_pb2.TableEvent]:
