@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards tiles format bench locks dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -43,7 +43,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
-	$(BIN)/mypy tools/*.py tools/dashboards benchmarks/*.py
+	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint
 	$(BIN)/python tools/released.py
@@ -54,6 +54,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/python tools/rulesdoc.py --check
 	$(BIN)/python tools/metricsdoc.py --check
 	$(BIN)/python -m tools.dashboards --check
+	$(BIN)/python -m tools.tiles --check
 	$(BIN)/python benchmarks/report.py --check
 	$(BIN)/python tools/capacitydoc.py --check
 
@@ -73,6 +74,9 @@ docs: protos ## Generate docs/settings.md, docs/operations/metrics.md, docs/rule
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page
 	$(BIN)/python -m tools.dashboards
+
+tiles: setup ## Draw the console's tiles; FONTS=folder of Noto CJK to take new characters up
+	$(BIN)/python -m tools.tiles $(if $(FONTS),--fonts $(FONTS))
 
 format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .

@@ -8,7 +8,7 @@ trap 'rm -r "$folder"' EXIT
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 90 \
     -subj "/CN=Fangcheng, for trying" -addext "subjectAltName=DNS:localhost,DNS:edge,IP:127.0.0.1" \
     -keyout "$folder/tls.key" -out "$folder/tls.crt" 2>/dev/null
-wallet=$(random) table=$(random) matchmaking=$(random)
+wallet=$(random) table=$(random) matchmaking=$(random) console=$(random)
 cat <<YAML
 apiVersion: v1
 kind: Secret
@@ -23,6 +23,7 @@ stringData:
   WALLET_PASSWORD: "$wallet"
   TABLE_PASSWORD: "$table"
   MATCHMAKING_PASSWORD: "$matchmaking"
+  CONSOLE_PASSWORD: "$console"
 ---
 apiVersion: v1
 kind: Secret
@@ -31,6 +32,7 @@ stringData:
   wallet: postgresql://wallet:$wallet@postgres/wallet
   table: postgresql://table:$table@postgres/table
   matchmaking: postgresql://matchmaking:$matchmaking@postgres/matchmaking
+  console: postgresql://console:$console@postgres/console
 ---
 apiVersion: v1
 kind: Secret

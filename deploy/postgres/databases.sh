@@ -19,3 +19,4 @@ SQL
 create wallet "$WALLET_PASSWORD"
 create table "$TABLE_PASSWORD"
 create matchmaking "$MATCHMAKING_PASSWORD"
+create console "$CONSOLE_PASSWORD"

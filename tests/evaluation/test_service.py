@@ -123,6 +123,18 @@ async def test_what_can_be_declared_is_told_with_its_names(stub: Stub) -> None:
     assert names == ["听", "报听", "明楼", "暗楼"]
 
 
+async def test_what_only_some_rule_sets_have_is_told_with_them(stub: Stub) -> None:
+    found = (await stub.ListRuleSets(ev.ListRuleSetsRequest())).rule_sets
+    told = {one.id: one for one in found}
+    assert [id for id, one in told.items() if one.whirlwind] == ["baicheng"]
+    assert [id for id, one in told.items() if one.treasure] == ["baicheng"]
+    assert {id: list(one.piao) for id, one in told.items() if one.piao} == {
+        "baishan_kele": [0, 5, 10]
+    }
+    for id, flowers in {"jintan": 8, "shandong": 0}.items():
+        assert told[id].flowers_win == flowers, id
+
+
 async def test_a_ready_hand_tells_its_waits(stub: Stub) -> None:
     analysis = (await stub.Analyze(wire.analyze(READY))).analysis
     assert [wait.tile for wait in analysis.waits] == [21, 44]

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
-import shutil
 import subprocess
-import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -19,6 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from .debian import installed
 from .running import free_port
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
@@ -36,24 +33,6 @@ Ask = Callable[[str], list[Row]]
 """The series that a query has now; none while Prometheus is still starting."""
 
 
-def installed(program: str) -> str:
-    """`prometheus` or `promtool`; Debian's package is installed where it is missing and we may."""
-    with (Path(tempfile.gettempdir()) / "fangcheng-tests-apt.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
-        if shutil.which(program) is None and os.geteuid() == 0:
-            quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-            subprocess.run(["apt-get", "update", "-q"], check=True, **quiet)
-            subprocess.run(
-                ["apt-get", "install", "-q", "-y", "--no-install-recommends", "prometheus"],
-                check=True,
-                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-                **quiet,
-            )
-    found = shutil.which(program)
-    assert found is not None, f"{program} is not installed, and only root may install it"
-    return found
-
-
 def config_for(base: int) -> dict[str, Any]:
     """What we ship, with the ports of a suite that has another base and a test's patience."""
     config: dict[str, Any] = yaml.safe_load(CONFIG.read_text("utf-8"))
@@ -69,7 +48,7 @@ def config_for(base: int) -> dict[str, Any]:
 @contextlib.contextmanager
 def prometheus(folder: Path, config: dict[str, Any]) -> Iterator[Ask]:
     """Run Prometheus until the end of the block; gives a way to query it."""
-    program = installed("prometheus")
+    program = installed("prometheus", "prometheus")
     file = folder / "prometheus.yml"
     file.write_text(yaml.safe_dump(config), "utf-8")
     address = f"127.0.0.1:{free_port()}"

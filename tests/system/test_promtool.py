@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from .prometheus import CONFIG, installed
+from .debian import installed
+from .prometheus import CONFIG
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
@@ -16,7 +17,7 @@ TESTS = Path(__file__).parents[1] / "prometheus"
 
 def promtool(*words: str | Path) -> None:
     ended = subprocess.run(
-        [installed("promtool"), *words], capture_output=True, text=True, check=False
+        [installed("promtool", "prometheus"), *words], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
 

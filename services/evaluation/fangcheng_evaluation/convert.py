@@ -195,6 +195,10 @@ def rule_set_to_wire(rules: RuleSet) -> rules_pb2.RuleSet:
         packed_options=rules.hot.options,
         ready_check=rules.ready_check,
         starts_over=rules.starts_over,
+        whirlwind=rules.whirlwind,
+        treasure=rules.turn_up is not None,
+        piao=rules.piao_choices(rules.complete()),
+        flowers_win=rules.flowers_win,
     )
 
 

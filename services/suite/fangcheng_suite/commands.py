@@ -118,6 +118,10 @@ def migrate(
         str | None,
         typer.Option(envvar="FANGCHENG_MATCHMAKING_DATABASE", help="The queues' address."),
     ] = None,
+    console: Annotated[
+        str | None,
+        typer.Option(envvar="FANGCHENG_CONSOLE_DATABASE", help="The operator log's address."),
+    ] = None,
 ) -> None:
     """Make the tables of PostgreSQL databases, or bring them up to date, before services start.
 
@@ -128,7 +132,12 @@ def migrate(
     """
     from .migrating import migrate_all
 
-    databases = {"wallet": wallet, "table": table, "matchmaking": matchmaking}
+    databases = {
+        "wallet": wallet,
+        "table": table,
+        "matchmaking": matchmaking,
+        "console": console,
+    }
     run(lambda: migrate_all(databases, make_console()))
 
 

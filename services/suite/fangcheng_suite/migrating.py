@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from fangcheng_console.migrations import LOG
 from fangcheng_kit.migrations import BadDatabase
 from fangcheng_kit.postgres import migrate
 from fangcheng_kit.settings import is_postgres
@@ -13,7 +14,7 @@ from fangcheng_wallet.migrations import LEDGER
 
 from .errors import SuiteError
 
-TABLES = {"wallet": LEDGER, "table": JOURNAL, "matchmaking": QUEUES}
+TABLES = {"wallet": LEDGER, "table": JOURNAL, "matchmaking": QUEUES, "console": LOG}
 
 
 async def migrate_all(databases: dict[str, str | None], console: Console) -> None:

@@ -362,6 +362,10 @@ class RuleSet(_message.Message):
     PACKED_OPTIONS_FIELD_NUMBER: _builtins.int
     READY_CHECK_FIELD_NUMBER: _builtins.int
     STARTS_OVER_FIELD_NUMBER: _builtins.int
+    WHIRLWIND_FIELD_NUMBER: _builtins.int
+    TREASURE_FIELD_NUMBER: _builtins.int
+    PIAO_FIELD_NUMBER: _builtins.int
+    FLOWERS_WIN_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Id, such as `baishan_kele`."""
     revision: _builtins.int
@@ -378,6 +382,12 @@ class RuleSet(_message.Message):
     """When a player leaves between two hands, another may have the seat: the table starts over with a
     new first dealer.
     """
+    whirlwind: _builtins.bool
+    """The three dragons can be laid down as a kong (旋风杠), and more dragons be added to it."""
+    treasure: _builtins.bool
+    """A tile of the wall is turned up as the treasure (宝牌)."""
+    flowers_win: _builtins.int
+    """How many flowers win at once when a seat has laid them down; 0: none do."""
     @_builtins.property
     def tiles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The kinds of tile that are played, each as often as it is in the set."""
@@ -406,6 +416,12 @@ class RuleSet(_message.Message):
         stand in a packed hand (`EvaluateHandsRequest.hands`); at most four.
         """
 
+    @_builtins.property
+    def piao(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """What a seat may choose before the deal (飘), in units, under the options' defaults; empty where
+        nothing is asked.
+        """
+
     def __init__(
         self,
         *,
@@ -421,10 +437,14 @@ class RuleSet(_message.Message):
         packed_options: _abc.Iterable[_builtins.str] | None = ...,
         ready_check: _builtins.str = ...,
         starts_over: _builtins.bool = ...,
+        whirlwind: _builtins.bool = ...,
+        treasure: _builtins.bool = ...,
+        piao: _abc.Iterable[_builtins.int] | None = ...,
+        flowers_win: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "packed_options", b"packed_options", "ready_check", b"ready_check", "revision", b"revision", "starts_over", b"starts_over", "tiles", b"tiles", "titles", b"titles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "flowers_win", b"flowers_win", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "packed_options", b"packed_options", "piao", b"piao", "ready_check", b"ready_check", "revision", b"revision", "starts_over", b"starts_over", "tiles", b"tiles", "titles", b"titles", "treasure", b"treasure", "whirlwind", b"whirlwind"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

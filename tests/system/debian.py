@@ -1,0 +1,28 @@
+"""Programs that only the tests of the whole suite need, from Debian's packages."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+def installed(program: str, package: str) -> str:
+    """The path of a program; its package is installed where it is missing and we may."""
+    with (Path(tempfile.gettempdir()) / "fangcheng-tests-apt.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        if shutil.which(program) is None and os.geteuid() == 0:
+            quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+            subprocess.run(["apt-get", "update", "-q"], check=True, **quiet)
+            subprocess.run(
+                ["apt-get", "install", "-q", "-y", "--no-install-recommends", package],
+                check=True,
+                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+                **quiet,
+            )
+    found = shutil.which(program)
+    assert found is not None, f"{program} is not installed, and only root may install {package}"
+    return found
