@@ -66,7 +66,7 @@ async def test_what_cannot_be_called_is_told(
 
 @pytest.mark.parametrize("subject", ["admin", "player:", "player", ""])
 async def test_a_caller_who_is_nobody_is_told(wallet: Served, subject: str) -> None:
-    with pytest.raises(SuiteError, match="is none of player:<id>, operator, service:<name>"):
+    with pytest.raises(SuiteError, match="is none of player:<id>, service:<name>, operator"):
         await called(wallet, "WalletService/GetBalances", "", subject)
 
 

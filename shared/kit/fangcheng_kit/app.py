@@ -80,6 +80,8 @@ class Kit:
         """The service's name, as in the subject ``service:<name>`` of its own calls."""
         self.address = ""
         """Where the process's gRPC server listens, ``host:port``, the chosen port filled in."""
+        self.listens: dict[str, str] = {}
+        """Where else the service listens, ``host:port`` by name: the port file has them too."""
         self.registry: CollectorRegistry = new_registry()
         """Where the service registers its metrics."""
         self.draining = asyncio.Event()
@@ -376,6 +378,7 @@ def _port_file(path: Path | None, running: Running) -> Iterator[None]:
     content = {
         "listen": running.address,
         "metrics": running.metrics_address,
+        **running.kit.listens,
         "pid": os.getpid(),
     }
     # Moved into place, so that a reader sees nothing or everything.

@@ -1,8 +1,8 @@
 """Who is calling.
 
-It follows from the token of the call, never from a field. A token names one of three kinds of
+It follows from the token of the call, never from a field. A token names one of four kinds of
 caller and may carry scopes: ``act_as`` lets a studio's gateway call for its players, ``bot`` marks
-a player that is a program.
+a player that is a program. A viewer may look around in the console and make no call at all.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import jwt
 
 from fangcheng_kit.errors import InvalidArgument, PermissionDenied, Unauthenticated
 
-Kind = Literal["player", "operator", "service"]
+Kind = Literal["player", "operator", "service", "viewer"]
 
 ALGORITHM = "HS256"
 SHORTEST_KEY = 32
@@ -35,7 +35,8 @@ class Principal:
 
     kind: Kind
     id: str
-    """The player's id or the service's name; empty for the operator."""
+    """The player's id, the service's name, or that of a person of the studio's; empty for the
+    operator that has none."""
     scopes: frozenset[str] = frozenset()
     """What the token allows besides."""
     via: str | None = None
@@ -43,8 +44,8 @@ class Principal:
 
     @property
     def subject(self) -> str:
-        """``player:<id>``, ``operator`` or ``service:<name>``."""
-        return self.kind if self.kind == "operator" else f"{self.kind}:{self.id}"
+        """``player:<id>``, ``service:<name>``, ``operator[:<name>]``, ``viewer:<name>``."""
+        return f"{self.kind}:{self.id}" if self.id else self.kind
 
 
 _current: ContextVar[Principal] = ContextVar("fangcheng_principal")
@@ -75,9 +76,12 @@ def parse_subject(subject: str, scopes: Iterable[str] = ()) -> Principal:
     kind, colon, name = subject.partition(":")
     if subject == "operator":
         return Principal("operator", "", frozenset(scopes))
-    if kind in ("player", "service") and colon and _is_id(name):
+    if kind in get_args(Kind) and colon and _is_id(name):
         return Principal(cast(Kind, kind), name, frozenset(scopes))
-    raise ValueError(f"{subject!r} is none of player:<id>, operator, service:<name>")
+    raise ValueError(
+        f"{subject!r} is none of player:<id>, service:<name>, operator, operator:<name>, "
+        "viewer:<name>"
+    )
 
 
 def mint_token(
@@ -122,10 +126,11 @@ class TokenVerifier:
         scheme, _, token = str(bearer).partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthenticated("TOKEN_INVALID", "Expected the metadata authorization: Bearer …")
-        caller = self._verified(token)
+        caller, _ = self.verified(token)
         return caller if act_as is None else _acting(caller, act_as)
 
-    def _verified(self, token: str) -> Principal:
+    def verified(self, token: str) -> tuple[Principal, float]:
+        """Whom a token is of, and when it expires, in seconds since 1970; ``Unauthenticated``."""
         known = self._checked.get(token)
         if known is None:
             known = self._check(token)
@@ -133,11 +138,10 @@ class TokenVerifier:
                 # The oldest goes; a caller in use comes back with one check.
                 del self._checked[next(iter(self._checked))]
             self._checked[token] = known
-        principal, expires = known
-        if time.time() > expires + self._leeway_seconds:
+        if time.time() > known[1] + self._leeway_seconds:
             self._checked.pop(token, None)
             raise Unauthenticated("TOKEN_EXPIRED", "The token has expired.")
-        return principal
+        return known
 
     def _check(self, token: str) -> tuple[Principal, float]:
         try:

@@ -1,0 +1,182 @@
+"""Who has signed in, and the marks around handlers that need somebody.
+
+A person signs in with a token of the suite, made for a viewer or an operator. The console checks it
+once and hands out a session of its own: a cookie that scripts cannot read, signed with a key made
+from the development key, and good for this console alone. It ends with the token at the latest, so
+that whoever makes tokens decides for how long they let somebody in.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import jwt
+from starlette.requests import Request
+from starlette.responses import Response
+
+from fangcheng_kit.errors import Unauthenticated
+from fangcheng_kit.principal import ALGORITHM, TokenVerifier, parse_subject
+
+from .problems import Refused
+from .settings import ConsoleSettings
+
+Role = Literal["viewer", "operator"]
+Handler = Callable[[Request, "Person"], Awaitable[Response]]
+
+_AUDIENCE = "fangcheng-console"
+_ROLES = ("viewer", "operator")
+_MOST_SIGNED_OUT = 10_000
+LONGEST_TOKEN = 4_096
+"""Characters; ours have some 200."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who has signed in."""
+
+    name: str
+    """As in the token; empty for the operator that has none."""
+    role: Role
+
+    @property
+    def subject(self) -> str:
+        """As the services' tokens and logs name them: `operator:mei`, `viewer:wang`, `operator`."""
+        return f"{self.role}:{self.name}" if self.name else self.role
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session as its cookie says it."""
+
+    person: Person
+    expires: float
+    """Seconds since 1970."""
+    id: str
+
+
+class Sessions:
+    """Makes and reads the cookies of sessions."""
+
+    def __init__(self, settings: ConsoleSettings) -> None:
+        self._verifier = TokenVerifier(settings.dev_key, settings.token_leeway_seconds)
+        # Of its own, so that no cookie is a token of the suite and no token a cookie.
+        self._key = hmac.digest(settings.dev_key.encode(), b"console sessions", hashlib.sha256)
+        self._longest_seconds = settings.session_hours * 3_600
+        self._secure = settings.cookie_is_secure
+        # Browsers take a cookie of such a name from this host over TLS only.
+        self.cookie = "__Host-fangcheng" if self._secure else "fangcheng_console"
+        self._signed_out: dict[str, float] = {}
+
+    def begin(self, token: str) -> Session:
+        """The session that a token of the suite opens.
+
+        `Refused`: 401 for one that is not good or not good any more, 403 (ROLE_NOT_ALLOWED) for one
+        of a player or a service.
+        """
+        if not token or len(token) > LONGEST_TOKEN or not token.isascii():
+            raise Refused(401, "TOKEN_INVALID", "That is no token of this suite.", "token")
+        try:
+            principal, token_expires = self._verifier.verified(token)
+        except Unauthenticated as error:
+            raise Refused(401, error.reason, error.message, "token") from None
+        if principal.kind not in _ROLES:
+            raise Refused(
+                403,
+                "ROLE_NOT_ALLOWED",
+                f"This is the token of a {principal.kind}; the console needs one of a viewer "
+                "(viewer:<name>) or of an operator (operator:<name>).",
+                "token",
+            )
+        person = Person(principal.id, cast(Role, principal.kind))
+        expires = min(token_expires, time.time() + self._longest_seconds)
+        return Session(person, expires, secrets.token_urlsafe(12))
+
+    def of(self, request: Request) -> Session | None:
+        """The session of a request; `None` without one that is good now."""
+        cookie = request.cookies.get(self.cookie)
+        if not cookie or len(cookie) > LONGEST_TOKEN:
+            return None
+        try:
+            claims = jwt.decode(
+                cookie,
+                self._key,
+                algorithms=[ALGORITHM],
+                audience=_AUDIENCE,
+                options={"require": ["sub", "exp", "jti", "aud"]},
+            )
+            principal = parse_subject(claims["sub"])
+        except (jwt.InvalidTokenError, ValueError):
+            return None
+        if principal.kind not in _ROLES or claims["jti"] in self._signed_out:
+            return None
+        person = Person(principal.id, cast(Role, principal.kind))
+        return Session(person, float(claims["exp"]), claims["jti"])
+
+    def keep(self, response: Response, session: Session) -> None:
+        """Give the browser the session."""
+        claims = {
+            "sub": session.person.subject,
+            "exp": session.expires,
+            "jti": session.id,
+            "aud": _AUDIENCE,
+        }
+        response.set_cookie(
+            self.cookie,
+            jwt.encode(claims, self._key, algorithm=ALGORITHM),
+            max_age=max(0, int(session.expires - time.time())),
+            path="/",
+            secure=self._secure,
+            httponly=True,
+            samesite="strict",
+        )
+
+    def end(self, response: Response, session: Session | None) -> None:
+        """Take the session back; a copy of its cookie is worth nothing here either."""
+        response.delete_cookie(
+            self.cookie, path="/", secure=self._secure, httponly=True, samesite="strict"
+        )
+        if session is None:
+            return
+        now = time.time()
+        self._signed_out = {key: until for key, until in self._signed_out.items() if until > now}
+        if len(self._signed_out) >= _MOST_SIGNED_OUT:
+            del self._signed_out[next(iter(self._signed_out))]
+        self._signed_out[session.id] = session.expires
+
+
+def viewer(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A handler for everybody who has signed in: 401 (NOT_SIGNED_IN) for others."""
+    return _for(_ROLES, handler)
+
+
+def operator(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A handler for operators: 401 (NOT_SIGNED_IN), or 403 (OPERATORS_ONLY) for viewers."""
+    return _for(("operator",), handler)
+
+
+def _for(roles: tuple[str, ...], handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    # What Starlette looks at to see what it was given: a function of the request alone.
+    @functools.wraps(handler, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+    async def checked(request: Request) -> Response:
+        person = person_of(request)
+        if person is None:
+            raise Refused(401, "NOT_SIGNED_IN", "Sign in first.")
+        if person.role not in roles:
+            raise Refused(403, "OPERATORS_ONLY", "This is for operators; you are a viewer.")
+        return await handler(request, person)
+
+    return checked
+
+
+def person_of(request: Request) -> Person | None:
+    """Who has signed in, if anybody has: for handlers that others may ask too."""
+    sessions: Any = request.app.state.console.sessions
+    session: Session | None = sessions.of(request)
+    return None if session is None else session.person

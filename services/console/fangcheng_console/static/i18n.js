@@ -1,0 +1,54 @@
+// Words in the person's language. Each page and module brings its own: {en: {…}, zh: {…}}.
+
+const words = { en: {}, zh: {} };
+export const LANGUAGES = ["en", "zh"];
+
+let chosen = stored() ?? (navigator.language.startsWith("zh") ? "zh" : "en");
+
+function stored() {
+  const language = localStorage.getItem("language");
+  return LANGUAGES.includes(language) ? language : undefined;
+}
+
+export function add(dictionary) {
+  for (const language of LANGUAGES) Object.assign(words[language], dictionary[language]);
+}
+
+export function language() {
+  return chosen;
+}
+
+export function setLanguage(language) {
+  chosen = language;
+  localStorage.setItem("language", language);
+}
+
+// Whether a word is known: for keys that are made from data.
+export function has(key) {
+  return key in words[chosen];
+}
+
+// The words of a key, with {name} filled in from params.
+export function t(key, params = {}) {
+  const text = words[chosen][key];
+  if (text === undefined) {
+    console.error(`no words for ${key} in ${chosen}`);
+    return key;
+  }
+  return text.replace(/\{(\w+)\}/g, (all, name) => (name in params ? params[name] : all));
+}
+
+// Numbers, times and durations as the language writes them.
+export function number(value) {
+  return new Intl.NumberFormat(locale()).format(value);
+}
+
+export function time(ms, { date = false } = {}) {
+  const shown = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+  if (date) Object.assign(shown, { year: "numeric", month: "2-digit", day: "2-digit" });
+  return new Intl.DateTimeFormat(locale(), shown).format(new Date(ms));
+}
+
+export function locale() {
+  return chosen === "zh" ? "zh-CN" : "en-GB";
+}

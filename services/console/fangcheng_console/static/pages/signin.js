@@ -1,0 +1,88 @@
+// Signing in with a token, pasted or from the address (/sign-in#token), where it is removed at once.
+
+import { post } from "../api.js";
+import { has } from "../i18n.js";
+import { html, nothing, render } from "../lit.js";
+
+export const css = "signin";
+
+// Taken when the page is first opened, and handed in once.
+let fromAddress = "";
+
+export function takeFromAddress() {
+  if (location.hash.length < 2) return;
+  fromAddress = location.hash.slice(1);
+  history.replaceState(history.state, "", location.pathname + location.search);
+}
+
+export function open(root, params, app) {
+  const { t } = app;
+  let problem = null;
+  let working = false;
+  app.title(t("signin.title"));
+
+  async function signIn(token) {
+    working = true;
+    problem = null;
+    draw();
+    try {
+      await post("/api/session", { token });
+    } catch (error) {
+      working = false;
+      problem = error;
+      draw();
+      root.querySelector("#token").focus();
+      return;
+    }
+    await app.signedIn();
+  }
+
+  function submitted(event) {
+    event.preventDefault();
+    const field = root.querySelector("#token");
+    const token = field.value.trim();
+    field.value = "";
+    signIn(token);
+  }
+
+  function draw() {
+    const known = problem && has(`signin.failed.${problem.reason}`);
+    render(
+      html`<section class="panel signin">
+        <img class="signin-mark" src="/static/icon.svg" alt="" width="56" height="56">
+        <h1>${t("signin.title")}</h1>
+        <p class="muted">${t("signin.lead")}</p>
+        <form @submit=${submitted}>
+          <div class="field">
+            <label for="token">${t("signin.token")}</label>
+            <input id="token" name="token" type="password" required autocomplete="off" spellcheck="false"
+              aria-describedby="signin-problem" ?disabled=${working}>
+          </div>
+          <p id="signin-problem" class="error" role="alert" ?hidden=${!problem}>${
+            problem ? (known ? t(`signin.failed.${problem.reason}`) : problem.message) : nothing
+          }</p>
+          <button class="button primary" ?disabled=${working}>${t(working ? "signin.working" : "signin.submit")}</button>
+        </form>
+        <details>
+          <summary>${t("signin.how")}</summary>
+          <p>${t("signin.how.link")}</p>
+          <pre><code>fangcheng console</code></pre>
+          <p>${t("signin.how.viewer")}</p>
+          <pre><code>fangcheng console --role viewer --name wang</code></pre>
+        </details>
+      </section>`,
+      root,
+    );
+  }
+
+  takeFromAddress();
+  draw();
+  if (fromAddress) {
+    const token = fromAddress;
+    fromAddress = "";
+    signIn(token);
+  } else {
+    root.querySelector("#token").focus();
+  }
+  return () => {};
+}
