@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from . import signing_in
+from . import overview, signing_in
 from .web import Feature
 
-FEATURES: tuple[Feature, ...] = (signing_in.feature,)
+FEATURES: tuple[Feature, ...] = (
+    signing_in.feature,
+    overview.feature,
+)
