@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from . import overview, signing_in
+from . import logbook, operate, overview, signing_in
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
     signing_in.feature,
     overview.feature,
+    operate.feature,
+    logbook.feature,
 )
