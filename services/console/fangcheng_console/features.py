@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from . import signing_in
+from . import logbook, operate, signing_in
 from .web import Feature
 
-FEATURES: tuple[Feature, ...] = (signing_in.feature,)
+FEATURES: tuple[Feature, ...] = (
+    signing_in.feature,
+    operate.feature,
+    logbook.feature,
+)
