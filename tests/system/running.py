@@ -110,6 +110,11 @@ class Running:
         """The way in."""
         return Access(self.suite.target, self.suite.key)
 
+    @property
+    def console(self) -> str:
+        """Address of its console, `http://host:port`."""
+        return self.suite.page
+
     def pid(self, label: str) -> int:
         """Process id of a service; the last one known while it is being started again."""
         with contextlib.suppress(OSError, ValueError):

@@ -207,8 +207,8 @@ class Process:
 class Launcher:
     """All services of a suite. An async context manager: within it, every one serves.
 
-    `console`: the console too. `restart`: a service that ends is started again, with the ports that
-    it had. `temporary`: the folder goes when everything is killed. `environment`: variables of every
+    `console`: the console too. `restart`: a service that ends is started again, with the ports it
+    had. `temporary`: the folder goes when everything is killed. `environment`: variables of every
     service beside its settings.
     """
 
