@@ -1,9 +1,9 @@
 """Starts the services as processes of their own on this host, watches them, and ends them.
 
 The order follows who calls whom: wallet and evaluation first, then the table that asks both, then
-matchmaking that asks table and wallet, and at last the console, which looks at all of them; they end
-the other way round. Each listens on loopback. A service writes the ports that it got into a file,
-and is waited for until its health is SERVING.
+matchmaking that asks table and wallet, at last the console, which looks at them all; they end the
+other way round. Each listens on loopback. A service writes the ports that it got into a file, and
+is waited for until its health is SERVING.
 """
 
 from __future__ import annotations
