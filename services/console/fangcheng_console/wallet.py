@@ -27,6 +27,8 @@ from .problems import Refused, of_call
 from .session import Person, operator, viewer
 from .web import Console, Part
 
+WHERE_SECONDS = 3.0
+"""How long a wallet waits to be told where its player is."""
 PAGE = 50
 """Entries of a page of a statement, and standings of one of a leaderboard."""
 
@@ -114,7 +116,7 @@ class Wallets:
         """Where the player is: queued, in a room, at a table; `problem` where nobody can tell."""
         request = matchmaking_pb2.GetPlayerStatusRequest(player_id=player_id)
         try:
-            status = await self._backend.matchmaking.GetPlayerStatus(request)
+            status = await self._backend.matchmaking.GetPlayerStatus(request, timeout=WHERE_SECONDS)
         except grpc.aio.AioRpcError as error:
             return {"problem": of_call(error).reason}
         ticket = plain(status.ticket) if status.HasField("ticket") else None

@@ -119,9 +119,9 @@ export async function home(root, app) {
 
   draw();
   await rank(true);
-  get("/api/ledger").then(
-    (found) => {
-      page.ledger = found;
+  get("/api/health/ledger").then(
+    ({ checks }) => {
+      page.ledger = checks;
       if (!closed) draw();
     },
     () => {},
