@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from . import signing_in
+from . import logbook, operate, overview, signing_in, trying, wallet
 from .web import Feature
 
-FEATURES: tuple[Feature, ...] = (signing_in.feature,)
+FEATURES: tuple[Feature, ...] = (
+    signing_in.feature,
+    overview.feature,
+    trying.feature,
+    wallet.feature,
+    operate.feature,
+    logbook.feature,
+)
