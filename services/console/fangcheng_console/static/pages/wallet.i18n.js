@@ -3,7 +3,7 @@ export default {
     "wallet.title": "Wallets",
     "wallet.of": "Wallet of {player}",
     "wallet.player": "Player",
-    "wallet.player_id": "the studio's id of the player",
+    "wallet.player_id": "player id",
     "wallet.find": "Find",
     "wallet.hands": "Recent hands",
     "wallet.freeze": "Freeze…",

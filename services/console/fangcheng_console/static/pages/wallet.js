@@ -226,7 +226,7 @@ function statement(page) {
       <label>${t("wallet.from")} <input type="datetime-local" step="1" data-key="from" .value=${filter.from} @change=${(event) => sift("from", event.target.value)} /></label>
       <label>${t("wallet.until")} <input type="datetime-local" step="1" data-key="until" .value=${filter.until} @change=${(event) => sift("until", event.target.value)} /></label>
     </header>
-    <div class="scroll" tabindex="0" role="region" aria-label=${t("wallet.statement")} aria-busy=${page.asking}><table class="table">
+    <div class="scroll" tabindex="0" role="region" aria-label=${t("wallet.statement")} aria-busy=${page.asking}><table class="table wallet-statement">
       <thead><tr><th scope="col">${t("wallet.time")}</th><th scope="col">${t("wallet.reason")}</th><th scope="col" class="number">${t("wallet.amount")}</th>
         <th scope="col" class="number">${t("wallet.after")}</th><th scope="col">${t("wallet.currency")}</th><th scope="col">${t("wallet.for")}</th></tr></thead>
       <tbody>${page.entries.map((one) => entry(page, one))}</tbody></table></div>
@@ -242,11 +242,11 @@ function entry(page, one) {
   const labels = Object.entries(one.labels).map(([key, value]) => `${key}: ${value}`).join(", ");
   return html`<tr data-entry=${one.reference} data-reason=${one.reason} data-amount=${one.amount} data-after=${one.balance_after} data-currency=${one.currency} data-version=${one.version}>
     <td class="wallet-time">${time(one.time, { date: true })}</td>
-    <td>${reasonName(one.reason)}</td>
-    <td class=${`number ${tone(one.amount)}`}>${signed(one.amount, digits)}</td>
-    <td class=${`number ${BigInt(one.balance_after) < 0n ? "bad" : ""}`}>${amount(one.balance_after, digits)}</td>
-    <td>${unit(page, one)}</td>
-    <td>${one.hand
+    <td class="wallet-reason">${reasonName(one.reason)}</td>
+    <td class=${`number wallet-amount ${tone(one.amount)}`}>${signed(one.amount, digits)}</td>
+    <td class=${`number wallet-after ${BigInt(one.balance_after) < 0n ? "bad" : ""}`}>${amount(one.balance_after, digits)}</td>
+    <td class="wallet-kind">${unit(page, one)}</td>
+    <td class="wallet-for">${one.hand
       ? html`<a href=${`/settlements/${one.reference}`} data-settlement=${one.reference}>${t("wallet.hand", { hand: one.hand.hand })}</a> <span class="mono muted wallet-id">${one.hand.table_id}</span>`
       : html`<span class="mono muted wallet-id">${one.reference}</span>`}
       ${one.memo ? html`<div>${one.memo}</div>` : nothing}${labels ? html`<div class="muted">${labels}</div>` : nothing}</td></tr>`;
