@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from . import signing_in
+from . import hands, links, replay, signing_in
 from .web import Feature
 
-FEATURES: tuple[Feature, ...] = (signing_in.feature,)
+FEATURES: tuple[Feature, ...] = (
+    signing_in.feature,
+    replay.feature,
+    hands.feature,
+    links.feature,
+)

@@ -230,7 +230,7 @@ class Links:
         """Where a link leads to; nothing is asked of anybody for one that is not good."""
         link = self._signer.read(token)
         if await self._is_revoked(link.id):
-            raise Refused(410, "LINK_REVOKED", "This link was revoked; ask for a new one.")
+            raise Refused(410, "LINK_REVOKED", "This link was revoked; ask for another.")
         return link, await self._replays.of(link.table_id, link.hand_number)
 
     async def _is_revoked(self, link_id: str) -> bool:

@@ -58,10 +58,17 @@ class Replay:
         return any(event.HasField("hand_settled") for event in self.record.events)
 
     def views(self) -> Iterator[TableView]:
-        """The table before the first event, then after each one. The same picture, which goes on."""
+        """The table before the first event, then after each: the same picture, which goes on.
+
+        `Refused`: INVALID_RECORD, for what is no hand.
+        """
         view = TableView()
         for event in (before(self.record), *self.record.events):
-            view.apply(event)
+            try:
+                view.apply(event)
+            except (LookupError, ValueError) as error:
+                message = f"The record is of no hand: {error}, in event {event.number}."
+                raise Refused(409, "INVALID_RECORD", message) from error
             yield view
 
 
@@ -83,8 +90,7 @@ class Replays:
     async def of(self, table_id: str, hand_number: int) -> Replay:
         """The replay of a finished hand.
 
-        `AioRpcError`: UNKNOWN_TABLE, UNKNOWN_HAND, TABLE_ARCHIVED, HAND_NOT_FINISHED. `Refused`:
-        INVALID_RECORD, for what is no hand.
+        `AioRpcError`: UNKNOWN_TABLE, UNKNOWN_HAND, TABLE_ARCHIVED, HAND_NOT_FINISHED.
         """
         key = table_id, hand_number
         if key in self._kept:
@@ -106,8 +112,8 @@ class Replays:
         """What the evaluation service says of a seat's hand at each step, compressed JSON:
         `{seat, analyses: [Analysis], steps: [{analysis, left} | null]}`.
 
-        `left`: of each tile that matters there, how many the seat has not seen. A step is null where
-        there is nothing to say: before the deal, and while a flower is to be replaced.
+        `left`: of each tile that matters there, how many the seat has not seen. A step is null
+        where there is nothing to say: before the deal, and while a flower is to be replaced.
         `AioRpcError` and `Refused` where the evaluation service cannot tell.
         """
         key = f"seat {seat}"
@@ -199,13 +205,9 @@ def shown_body(replay: Replay) -> bytes:
     the table's own word; what `record` says of it is the record's. `Refused`: INVALID_RECORD.
     """
     if "page" not in replay.bodies:
-        try:
-            states = list(_states(replay))
-        except (LookupError, ValueError) as error:
-            raise Refused(409, "INVALID_RECORD", f"The record is of no hand: {error}.") from error
         told = {
             "record": as_json(replay.record),
-            "states": states,
+            "states": list(_states(replay)),
             "commitment": replay.commitment and replay.commitment.hex(),
             "rule_set": replay.rule_set and as_json(replay.rule_set),
         }
@@ -242,6 +244,8 @@ def unseen(
         is_open = number == seat or number in shown
         if is_open:
             seen.update(known.concealed)
+            if number != seat and known.drawn is not None:
+                seen[known.drawn] -= 1  # which it alone has seen
         seen.update(known.river)
         for meld in known.melds:
             if is_open or meld.kind != "concealed_kong":
@@ -265,10 +269,8 @@ def _request(
 def _left(analysis: evaluation_pb2.Analysis, unseen: Mapping[int, int]) -> dict[int, int]:
     """Of the tiles that an analysis names, how many are left."""
     named = {*analysis.useful_tiles, *(wait.tile for wait in analysis.waits)}
-    for choice in (*analysis.discards, *analysis.kongs, *analysis.claim_kongs):
-        named |= {wait.tile for wait in choice.waits}
     for discard in analysis.discards:
-        named |= set(discard.useful_tiles)
+        named |= {*discard.useful_tiles, *(wait.tile for wait in discard.waits)}
     return {tile: unseen.get(tile, 0) for tile in sorted(named)}
 
 
