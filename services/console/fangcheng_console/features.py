@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import hands, links, replay, signing_in
+from . import hands, links, logbook, operate, replay, signing_in
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
@@ -10,4 +10,6 @@ FEATURES: tuple[Feature, ...] = (
     replay.feature,
     hands.feature,
     links.feature,
+    operate.feature,
+    logbook.feature,
 )
