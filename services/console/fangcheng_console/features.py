@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from . import logbook, operate, signing_in
+from . import logbook, operate, signing_in, trying, wallet
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
     signing_in.feature,
+    trying.feature,
+    wallet.feature,
     operate.feature,
     logbook.feature,
 )
