@@ -80,7 +80,7 @@ def taken(
     browser: Browser, suite: Running, found: Places, name: str, lang: Literal["en", "zh"]
 ) -> bytes:
     """A picture of a page."""
-    address = suite.suite.page
+    address = suite.console
     theme: Literal["light", "dark"] = "dark" if (name, lang) in DARK else "light"
     with opened(browser, lang=lang, theme=theme, width=WIDTH, height=HEIGHT) as tab:
         tab.sign_in(address, token(suite, "operator:mei"))

@@ -51,7 +51,7 @@ async (png) => {
 def page(browser: Browser, quiet_suite: Running) -> Iterator[Page]:
     """The console's page, where nobody has signed in."""
     with opened(browser) as tab:
-        tab.page.goto(f"{quiet_suite.suite.page}/sign-in")
+        tab.page.goto(f"{quiet_suite.console}/sign-in")
         tab.page.get_by_role("heading", level=1).wait_for()
         yield tab.page
 
