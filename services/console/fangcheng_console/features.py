@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from . import signing_in
+from . import signing_in, table
 from .web import Feature
 
-FEATURES: tuple[Feature, ...] = (signing_in.feature,)
+FEATURES: tuple[Feature, ...] = (
+    signing_in.feature,
+    table.feature,
+)
