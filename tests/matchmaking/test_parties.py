@@ -69,6 +69,7 @@ async def test_a_party_waits_as_one_and_is_seated_together(world: World) -> None
         assert table.seats[outcome.seat].player_id == player_id
     request = world.tables.requests[table.table_id]
     assert request.hold_only
+    assert request.pool_id == "friends"
     assert [(fee.currency, fee.amount) for fee in request.fees] == [("silver", 50)]
     held = (await others[0].status()).hold_ids
     assert [world.wallet.holds[one].player_id for one in held] == ["lan"]

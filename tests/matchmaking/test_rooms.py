@@ -296,6 +296,7 @@ async def test_what_is_staked_is_held_and_the_owner_pays_the_fee(world: World) -
         (False, 0, 1),
     ]
     assert request.hold_only
+    assert request.pool_id == ""
     assert len(world.wallet.open_holds) == 4
     world.check()
 

@@ -48,15 +48,16 @@ pools:
 class Suite:
     """The services, and ways to call them."""
 
-    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, settings: dict[str, Any], pools: str = POOLS) -> None:
         self.running: dict[str, Running] = {}
         self._folder = folder
+        self._pools = pools
         self._settings = settings
         self._stack = AsyncExitStack()
 
     async def start(self) -> None:
         """Serve everything; all are ready."""
-        (self._folder / "pools.yaml").write_text(POOLS, "utf-8")
+        (self._folder / "pools.yaml").write_text(self._pools, "utf-8")
         await self._serve("wallet", wallet.open_service, WalletSettings)
         await self._serve("evaluation", evaluation.open_service, EvaluationSettings)
         others = {name: running.address for name, running in self.running.items()}
@@ -150,9 +151,9 @@ class Suite:
 
 
 @asynccontextmanager
-async def whole(folder: Path, **settings: Any) -> AsyncIterator[Suite]:
+async def whole(folder: Path, pools: str = POOLS, **settings: Any) -> AsyncIterator[Suite]:
     """The suite; `settings`: of every service."""
-    suite = Suite(folder, settings)
+    suite = Suite(folder, settings, pools)
     try:
         await suite.start()
         yield suite

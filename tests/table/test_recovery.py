@@ -104,11 +104,13 @@ class NearWallet:
         self.settled: list[str] = []
         self.released: list[Sequence[Sequence[str]]] = []
 
-    async def settle(self, settlement: Settlement, labels: Any) -> tuple[Payment, ...]:
+    async def settle(
+        self, settlement: Settlement, labels: Any, refused: Any
+    ) -> tuple[Payment, ...]:
         self.settled.append(settlement.key)
         return paid(settlement)
 
-    async def release(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
+    async def release(self, table_id: str, holds: Sequence[Sequence[str]], refused: Any) -> None:
         self.released.append(holds)
 
     async def keep(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:

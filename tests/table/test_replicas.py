@@ -28,7 +28,17 @@ from tests.postgres import database_of
 from . import partners
 from .tables import created
 from .test_streams import Gateway
-from .world import DEV_KEY, PLAYERS, Player, World, play_all, refused, request, until
+from .world import (
+    DEV_KEY,
+    PLAYERS,
+    Lobbyist,
+    Player,
+    World,
+    play_all,
+    refused,
+    request,
+    until,
+)
 
 
 @asynccontextmanager
@@ -293,12 +303,18 @@ async def test_a_table_that_lost_its_owner_is_played_on_by_whoever_is_asked(tmp_
 
 
 async def test_the_tables_of_a_lost_replica_are_taken_over_without_being_asked_for(tmp_path):
-    async with replicas(tmp_path, lease_seconds=1.0) as (lost, other):
+    taken_over = wire.TABLE_TROUBLE_KIND_TAKEN_OVER
+    settings = {"lease_seconds": 1.0, "summary_seconds": 0.05}
+    async with replicas(tmp_path, **settings) as (lost, other):
+        here = {other.address}
         tables = [await make(lost, f"r{n}") for n in range(6)]
         # Its lease is over, though nobody has told it.
         journal = await open_postgres(lost.settings().database)
         try:
             (owner,) = [o for o in await journal.owners() if o.endpoint == lost.address]
+            operator = Lobbyist(other.stub("operator"))
+            await until(lambda: sorted(operator.newest) == sorted(tables))
+            assert not any(one.troubles for one in operator.newest.values())
             claims = await journal.held(owner.owner_id)
             assert {claim.table_id for claim in claims} == set(tables)
             await journal.leave(owner.owner_id)
@@ -306,6 +322,11 @@ async def test_the_tables_of_a_lost_replica_are_taken_over_without_being_asked_f
             await until(lambda: taken("fangcheng_table_unowned") == 0 and owned(other) == 6)
             # The one that was only thought lost wakes up, and finds that it has lost them.
             await until(lambda: owned(lost) == 0)
+            # Operators are told where they are played now, and why.
+            await until(lambda: {one.endpoint for one in operator.newest.values()} == here)
+            for one in operator.newest.values():
+                assert [trouble.kind for trouble in one.troubles] == [taken_over]
+            operator.stop()
         finally:
             await journal.close()
         assert await owners_of(lost, tables) == {other.address}

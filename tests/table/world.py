@@ -196,7 +196,7 @@ def simple(prompt: events_pb2.Prompt) -> state_pb2.Action:
     if prompt.kind in ("claim", "dealt_out"):
         return prompt.actions[-1]
     wins = [action for action in prompt.actions if action.kind == "win"]
-    return wins[0] if wins else prompt.actions[0]
+    return (wins or [action for action in prompt.actions if action.kind != "kong"])[0]
 
 
 def timeless(events: Iterable[events_pb2.TableEvent]) -> list[events_pb2.TableEvent]:
@@ -217,6 +217,34 @@ async def play_all(world: World, table_id: str, names: Sequence[str] = PLAYERS) 
         for player in players:
             group.create_task(player.play(table_id))
     return players
+
+
+class Lobbyist:
+    """A stream of summaries, and what it has told."""
+
+    def __init__(self, stub: Any) -> None:
+        self.summaries: list[wire.TableSummary] = []
+        self.newest: dict[str, wire.TableSummary] = {}
+        """Of each table that it was told of."""
+        self.gone: list[str] = []
+        self.beats = 0
+        self._task = asyncio.create_task(self._follow(stub))
+
+    async def _follow(self, stub: Any) -> None:
+        async for message in stub.WatchTables(wire.WatchTablesRequest()):
+            self.summaries.extend(message.changes.tables)
+            self.newest.update((one.table_id, one) for one in message.changes.tables)
+            self.gone.extend(message.changes.gone)
+            self.beats += message.HasField("heartbeat")
+
+    async def until_told(self, *kinds: str) -> wire.TableSummary:
+        """Wait until the newest summary has these troubles."""
+        wanted = [wire.TableTroubleKind.Value(f"TABLE_TROUBLE_KIND_{kind}") for kind in kinds]
+        await until(lambda: [one.kind for one in self.summaries[-1].troubles] == wanted)
+        return self.summaries[-1]
+
+    def stop(self) -> None:
+        self._task.cancel()
 
 
 async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -8,20 +8,21 @@ is made of few, plain shapes, so that it can be told apart where a unit is half 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from .outlines import Box, Step, placed
 
 WIDTH, HEIGHT = 48, 64
 RED, GREEN, BLUE, INK = "#bf1e2e", "#0d7040", "#1b4b8f", "#1a2433"
 GOLD, IVORY, EDGE, RIM = "#c98a16", "#fcf7e8", "#d8c99f", "#8c7d58"
-BACK, BACK_LIGHT = "#12564f", "#2f8478"
+BACK, BACK_LIGHT = "#1d4476", "#5b86ba"
 
 NUMBERS = "一二三四五六七八九"
 WINDS = "東南西北"
 SEASONS_AND_PLANTS = "春夏秋冬梅蘭竹菊"
 CHARACTERS = NUMBERS + "萬" + WINDS + "發中" + SEASONS_AND_PLANTS
 
-Glyphs = Mapping[str, list[Step]]
+Glyphs: TypeAlias = Mapping[str, list[Step]]
 
 
 def body(face: str = IVORY, edge: str = EDGE, rim: str = RIM) -> str:
@@ -66,7 +67,10 @@ def character(glyphs: Glyphs, rank: int) -> str:
 
 
 # Dots: (x, y, radius, colour).
-Dot = tuple[float, float, float, str]
+Dot: TypeAlias = tuple[float, float, float, str]
+Petal: TypeAlias = tuple[float, float]
+"""Half the width and half the length of a petal."""
+
 _DOTS: dict[int, Sequence[Dot]] = {
     2: [(24, 17, 11, GREEN), (24, 44.5, 11, BLUE)],
     3: [(11.5, 13, 8, BLUE), (24, 30.5, 8, RED), (36.5, 48, 8, GREEN)],
@@ -98,11 +102,11 @@ def dots(rank: int) -> str:
     out = []
     for x, y, radius, colour in _DOTS[rank]:
         out.append(_disc(x, y, radius, colour))
-        if radius > 7:
-            out.append(_ring(x, y, radius * 0.62, radius * 0.16))
-            out.append(_disc(x, y, radius * 0.2, IVORY))
+        if radius > 10:
+            out.append(_ring(x, y, radius * 0.68, radius * 0.1))
+            out.append(_disc(x, y, radius * 0.22, IVORY))
         else:
-            out.append(_disc(x, y, radius * 0.36, IVORY))
+            out.append(_disc(x, y, radius * 0.32, IVORY))
     return "".join(out)
 
 
@@ -113,24 +117,28 @@ def _ring(x: float, y: float, radius: float, width: float, colour: str = IVORY) 
     )
 
 
+def _petals(x: float, y: float, count: int, reach: float, shape: Petal, colour: str) -> str:
+    """Petals around a point; ``reach`` is from there to the middle of each."""
+    return "".join(
+        f'<ellipse cx="{x:g}" cy="{y - reach:g}" rx="{shape[0]:g}" ry="{shape[1]:g}" '
+        f'fill="{colour}" transform="rotate({360 * n / count:g} {x:g} {y:g})"/>'
+        for n in range(count)
+    )
+
+
 def _great_dot() -> str:
     x, y = 24, 30.5
-    petals = "".join(
-        f'<ellipse cx="{x}" cy="{y - 10.2:g}" rx="2.6" ry="3.6" fill="{IVORY}" '
-        f'transform="rotate({turn} {x} {y})"/>'
-        for turn in range(0, 360, 45)
-    )
     return (
         _disc(x, y, 18.5, GREEN)
         + _ring(x, y, 16.2, 1.2)
-        + petals
+        + _petals(x, y, 8, 10.2, (2.6, 3.6), IVORY)
         + _disc(x, y, 5.6, IVORY)
         + _disc(x, y, 4.2, RED)
     )
 
 
 # Bamboos: (x and y of one end, x and y of the other, colour).
-Stick = tuple[float, float, float, float, str]
+Stick: TypeAlias = tuple[float, float, float, float, str]
 
 
 def _upright(x: float, top: float, bottom: float, colour: str) -> Stick:
@@ -154,10 +162,10 @@ _STICKS: dict[int, Sequence[Stick]] = {
         *(_upright(x, 34.5, 54, BLUE) for x in (10, 24, 38)),
     ],
     7: [
-        _upright(24, 5.5, 18, RED),
+        _upright(24, 6.5, 17, RED),
         *(
-            _upright(x, y, y + 12.5, c)
-            for y in (24.5, 43)
+            _upright(x, y, y + 10.5, c)
+            for y in (25.25, 44)
             for x, c in ((10, GREEN), (24, BLUE), (38, GREEN))
         ),
     ],
@@ -170,9 +178,9 @@ _STICKS: dict[int, Sequence[Stick]] = {
         (26.7, 35, 33, 53, BLUE),
     ],
     9: [
-        _upright(x, y, y + 12.5, c)
+        _upright(x, y, y + 10.5, c)
         for x, c in ((10, GREEN), (24, RED), (38, BLUE))
-        for y in (5.5, 24.25, 43)
+        for y in (6.5, 25.25, 44)
     ],
 }
 
@@ -182,11 +190,12 @@ def bamboos(rank: int) -> str:
     if rank == 1:
         return _bird()
     sticks = _STICKS[rank]
+    width = 5.4 if rank < 6 else 4.8
     out = []
     for colour in dict.fromkeys(stick[4] for stick in sticks):
         own = [stick for stick in sticks if stick[4] == colour]
-        out.append(_lines(colour, 4.6, [(x, y, u, v) for x, y, u, v, _ in own]))
-        out.append(_lines(colour, 2.6, [knot for stick in own for knot in _knots(stick)]))
+        out.append(_lines(colour, width, [stick[:4] for stick in own]))
+        out.append(_lines(colour, 2.6, [knot for stick in own for knot in _knots(stick, width)]))
     out.append(_lines(IVORY, 1, [shine for stick in sticks for shine in _shines(stick)]))
     return "".join(out)
 
@@ -201,11 +210,12 @@ def _along(stick: Stick, share: float) -> tuple[float, float]:
     return x + (u - x) * share, y + (v - y) * share
 
 
-def _knots(stick: Stick) -> list[tuple[float, float, float, float]]:
+def _knots(stick: Stick, width: float) -> list[tuple[float, float, float, float]]:
     """The thicker rings of a stick: at its ends and in its middle, across it."""
     x, y, u, v, _ = stick
     length = ((u - x) ** 2 + (v - y) ** 2) ** 0.5
-    across = ((v - y) / length * 2.4, -(u - x) / length * 2.4)
+    half = width / 2 / length
+    across = ((v - y) * half, -(u - x) * half)
     return [
         (a - across[0], b - across[1], a + across[0], b + across[1])
         for a, b in (_along(stick, share) for share in (0.0, 0.5, 1.0))
@@ -239,7 +249,8 @@ def _bird() -> str:
     )
     beak = _filled(GOLD, "M9.5 13.5L3.5 17.5L9 19z")
     eye = _disc(14.5, 14, 2.6, IVORY) + _disc(14.2, 14, 1.3, INK)
-    return tail + trunk + wing + feather + crest + beak + eye
+    bird = tail + trunk + wing + feather + crest + beak + eye
+    return f'<g transform="translate(2 2) scale(.94)">{bird}</g>'
 
 
 _WHOLE = Box(7, 12, 34, 37)
@@ -260,19 +271,41 @@ def honour(glyphs: Glyphs, rank: int) -> str:
     return glyph(glyphs, "中", Box(9, 9, 30, 43), RED, 1)
 
 
-_FLOWER_COLOURS = (GREEN, RED, GOLD, BLUE, RED, GREEN, GREEN, GOLD)
-
-
 def flower(glyphs: Glyphs, rank: int) -> str:
-    """春 夏 秋 冬, 梅 蘭 竹 菊: the character over a sprig."""
-    colour = _FLOWER_COLOURS[rank - 1]
-    return glyph(glyphs, SEASONS_AND_PLANTS[rank - 1], Box(8, 6, 32, 31), colour, 0.4)
+    """春 夏 秋 冬, 梅 蘭 竹 菊: the character over its emblem."""
+    colour, emblem = _EMBLEMS[rank - 1]
+    drawn = glyph(glyphs, SEASONS_AND_PLANTS[rank - 1], Box(8, 5, 32, 31), colour, 0.5)
+    return drawn + emblem
+
+
+_LEAVES = "M24 57C23 51 18 45 9 44C10 51 16 56 24 57C25 50 31 42 40 41C40 50 33 56 24 57z"
+_MAPLE = (
+    "M24 38L27 43L31.5 41L30.5 46L36 47L32 50.5L33 53L26 53L24.5 58L23.5 58L22 53L15 53L16 50.5"
+    "L12 47L17.5 46L16.5 41L21 43z"
+)
+_FLAKE = "M24 39V57M16.2 43.5L31.8 52.5M16.2 52.5L31.8 43.5"
+_ORCHID = "M24 57C22 50 17 44 9 43M24 57C24 50 26 44 32 39M24 57C27 52 32 48 40 48"
+_BAMBOO = (
+    "M10 56C16 52 20 47 22 40C14 42 10 48 10 56zM22 57C24 51 24 46 28 39C32 46 29 53 22 57z"
+    "M30 56C31 49 35 44 41 42C42 50 37 55 30 56z"
+)
+_EMBLEMS = (
+    (GREEN, _filled(GREEN, _LEAVES)),
+    (RED, _petals(24, 48.5, 8, 7.4, (1.5, 2.4), GOLD) + _disc(24, 48.5, 4.4, RED)),
+    (GOLD, _filled(RED, _MAPLE)),
+    (BLUE, _stroked(BLUE, 2.4, _FLAKE)),
+    (RED, _petals(24, 48.5, 5, 5.4, (3.9, 4), RED) + _disc(24, 48.5, 2.6, GOLD)),
+    (BLUE, _stroked(GREEN, 2.6, _ORCHID)),
+    (GREEN, _filled(GREEN, _BAMBOO)),
+    (GOLD, _petals(24, 48.5, 12, 6, (1.7, 4), GOLD) + _disc(24, 48.5, 3, RED)),
+)
+"""Of each flower the colour and what it means: a sprout, the sun, a leaf, a flake; the plants."""
 
 
 def back() -> str:
     """A tile that lies face down."""
     return (
-        body(BACK, "#e9dfc4", "#0b3733")
+        body(BACK, "#e9dfc4", "#122c4e")
         + f'<rect x="6" y="6" width="36" height="49" rx="3" fill="none" stroke="{BACK_LIGHT}" '
         + 'stroke-width="1.6"/>'
         + _stroked(BACK_LIGHT, 2, "M24 17L34 30.5L24 44L14 30.5z")

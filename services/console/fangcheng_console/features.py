@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from . import signing_in, table
+from . import (
+    logbook,
+    operate,
+    signing_in,
+    table,
+)
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
     signing_in.feature,
     table.feature,
+    operate.feature,
+    logbook.feature,
 )

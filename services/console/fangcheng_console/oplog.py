@@ -14,10 +14,11 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 Kind = Literal["act", "repeat", "outcome", "note"]
 Status = Literal["done", "refused", "unknown"]
+STATUSES: Mapping[str, Status] = {status: status for status in get_args(Status)}
 
 
 class LogError(Exception):
@@ -203,6 +204,14 @@ class OpLog:
         """The act or note of a line's number, and what followed."""
         found = await self._read("kind IN ('act', 'note') AND number = ?", number)
         return (await self.followed(found))[0] if found else None
+
+    async def requested(self, request_ids: Sequence[str]) -> dict[str, int]:
+        """The lines of the acts with these request ids, by request id; others are not there."""
+        if not request_ids:
+            return {}
+        marks = ", ".join("?" * len(request_ids))
+        found = await self._read(f"kind = 'act' AND request_id IN ({marks})", *request_ids)
+        return {one.request_id: one.number for one in found}
 
     async def find(self, sought: Sought, size: int, before: int | None = None) -> list[Story]:
         """Acts and notes, the newest first, at most `size`. `before`: a line's number."""

@@ -275,6 +275,7 @@ def table_request(match: Match) -> table_pb2.CreateTableRequest:
         starting_chips=match.terms.starting_chips,
         labels=dict(match.labels),
         mode=_TABLE_MODES[match.mode] if match.mode else table_pb2.TABLE_MODE_ROOM,
+        pool_id=match.pool_id,
     )
     for clock in fields(match.terms.timing):
         value = getattr(match.terms.timing, clock.name)

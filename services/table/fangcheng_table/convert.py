@@ -39,6 +39,8 @@ MODES: dict[wire.TableMode.ValueType, TableMode] = {
     wire.TABLE_MODE_ROOM: "room",
 }
 
+MODES_TO_WIRE = {mode: wire_mode for wire_mode, mode in MODES.items()}
+
 PHASES: dict[Phase, state_pb2.TablePhase.ValueType] = {
     "before_deal": state_pb2.TABLE_PHASE_BEFORE_DEAL,
     "playing": state_pb2.TABLE_PHASE_PLAYING,
@@ -167,7 +169,7 @@ def canonical(request: wire.CreateTableRequest) -> str:
         "labels": sorted(request.labels.items()),
     }
     # What came into the contract later is left out where it is not used: a request of before is
-    # still the same. The mode is left out always: the table is the same one under each.
+    # still the same. Mode and pool are left out always: the table is the same one under each.
     if request.fees:
         body["fees"] = [
             [fee.seat if fee.HasField("seat") else None, fee.currency, fee.book, fee.amount]
@@ -267,6 +269,7 @@ def table_as_created(created: TableCreated) -> state_pb2.Table:
 def table_to_wire(state: TableState) -> state_pb2.Table:
     """A table as it stands, for operators and services; without its endpoint."""
     table = table_as_created(state.created)
+    table.pool_id = state.created.pool_id
     table.phase = PHASES[state.phase]
     table.hand_number = state.hand_number
     table.dealer = state.dealer
@@ -289,6 +292,13 @@ def table_to_wire(state: TableState) -> state_pb2.Table:
         # One that leaves at once may wait for a claim that nobody may know of.
         shown.leaving = seat.leaving == "after_hand"
     return table
+
+
+def hide_from_players(table: state_pb2.Table) -> None:
+    """Leave in a table what everybody may see."""
+    table.ClearField("pool_id")
+    for seat in table.seats:
+        seat.ClearField("is_bot")
 
 
 def operator_action_to_wire(action: OperatorAction) -> operators_pb2.OperatorAction:

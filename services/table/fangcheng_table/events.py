@@ -117,6 +117,8 @@ class TableCreated:
     talk: TalkRules = TalkRules()
     mode: TableMode = ""
     """How its players came together; it is counted under that."""
+    pool_id: str = ""
+    """The pool that they queued in; '': none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,8 +237,7 @@ class Feed:
         """
         self._projector = Projector.between_hands(state)
         table = convert.table_to_wire(state)
-        for shown in table.seats:
-            shown.ClearField("is_bot")
+        convert.hide_from_players(table)
         self.open_view = TableView()
         self.open_view.apply(events_pb2.TableEvent(snapshot=events_pb2.Snapshot(table=table)))
         for viewer, number in zip(VIEWERS, numbers, strict=True):

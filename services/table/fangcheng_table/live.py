@@ -56,6 +56,7 @@ from .store import (
 from .surroundings import Surroundings
 from .talk import Talk
 from .telling import Telling
+from .troubles import TAKEN_OVER_MS, Trouble, waiting_for
 from .viewers import Viewers
 
 T = TypeVar("T")
@@ -94,10 +95,12 @@ class LiveTable:
         epoch: int,
         opening: Opening | None = None,
         made_by: Trace | None = None,
+        *,
+        taken_over: bool = False,
     ) -> None:
         """`records`: its journal; with an `opening`, what follows after it. `epoch`: under which
         this process owns it; 0: it does not, as it need not where nothing is left to do. `made_by`:
-        the call that has just created it.
+        the call that has just created it. `taken_over`: from a process that had not given it up.
 
         Raises `UnknownEvent` for an opening that cannot be read.
         """
@@ -124,11 +127,18 @@ class LiveTable:
         self._inbox: list[_Input] = []
         self._work = asyncio.Event()
         self._asking = Asking(self.state.created, around)
+        self._busy_since_ms: int | None = None
+        """Since when its task has been at what is to be done and stored."""
+        self._due_ms: int | None = None
+        """When that has something to do again."""
+        self._taken_over_ms = around.clock.now_ms() if taken_over else None
         if not self._done:
             self.feed.ms_left = self._ms_left
 
     @classmethod
-    async def load(cls, table_id: str, around: Surroundings, epoch: int) -> LiveTable:
+    async def load(
+        cls, table_id: str, around: Surroundings, epoch: int, *, taken_over: bool = False
+    ) -> LiveTable:
         """A table from the journal, as far back as it has to be read.
 
         Raises `UnknownTable`, `JournalError`; `UnknownEvent` and `RulesError` for what this version
@@ -138,7 +148,7 @@ class LiveTable:
         if opening is not None:
             records = await around.journal.read(table_id, opening.sequence)
             try:
-                return cls(records, around, epoch, opening)
+                return cls(records, around, epoch, opening, taken_over=taken_over)
             except UnknownEvent as error:
                 around.log.warning(
                     "an opening is left aside", table_id=table_id, problem=str(error)
@@ -146,7 +156,7 @@ class LiveTable:
         records = await around.journal.read(table_id)
         if not records:
             raise UnknownTable(table_id)
-        return cls(records, around, epoch)
+        return cls(records, around, epoch, taken_over=taken_over)
 
     def _folded(self, records: Sequence[Record], opening: Opening | None) -> Table:
         """The table of a journal, or of what follows after an opening."""
@@ -185,6 +195,28 @@ class LiveTable:
     def table_id(self) -> str:
         """The table's id."""
         return self.state.created.table_id
+
+    @property
+    def stored_ms(self) -> int:
+        """When something of it was last stored, by the time of day."""
+        return self._time_ms
+
+    def troubles(self, now_ms: int, long_ms: int) -> tuple[Trouble, ...]:
+        """What is wrong with it, in the order of the contract; times are the game clock's.
+
+        `long_ms`: how long it may take that something due is done, or asked of others is answered.
+        """
+        long_ago_ms, taken_over_ms = now_ms - long_ms, self._taken_over_ms
+        due_ms = self._due_ms if self._busy_since_ms is None else self._busy_since_ms
+        is_stuck = due_ms is not None and due_ms <= long_ago_ms
+        # Asked of thousands of tables again and again, nearly all of which are well.
+        if not (is_stuck or self._asking.waiting or taken_over_ms is not None):
+            return ()
+        found = [Trouble("stuck", due_ms)] if is_stuck and due_ms is not None else []
+        found += waiting_for(self._asking.waiting, long_ago_ms)
+        if taken_over_ms is not None and now_ms < taken_over_ms + TAKEN_OVER_MS:
+            found.append(Trouble("taken_over", taken_over_ms))
+        return tuple(found)
 
     # What callers do.
 
@@ -302,6 +334,8 @@ class LiveTable:
             while not (self._done or self._moved):
                 inputs, self._inbox = self._inbox, []
                 self._work.clear()
+                if self._busy_since_ms is None:
+                    self._busy_since_ms = self._around.clock.now_ms()
                 (inputs[0].origin if inputs else NOBODY).enter()
                 try:
                     if is_broken:
@@ -324,6 +358,7 @@ class LiveTable:
                     await asyncio.sleep(pause_seconds)
                     pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
                     continue
+                self._busy_since_ms = None
                 if not (self._done or self._moved):
                     await self._wait()
         finally:
@@ -438,7 +473,7 @@ class LiveTable:
             )
 
     async def _wait(self) -> None:
-        deadline = self._table.next_deadline()
+        deadline = self._due_ms = self._table.next_deadline()
         if deadline is None:
             await self._work.wait()
             return

@@ -1,21 +1,27 @@
 """Live tables at a glance, as lobbies and dashboards follow them.
 
 A summary has what every spectator sees, looked at now and then: neither what is in it nor when it
-comes tells of a claim.
+comes tells of a claim. Operators and services have more in theirs, and are told whenever trouble
+comes or goes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import grpc.aio
 
 from fangcheng.table.v1 import table_pb2 as wire
 
+from .convert import MODES_TO_WIRE
+from .gameclock import GameClock
 from .live import LiveTable
 from .store import Owner
+from .troubles import Trouble, TroubleKind
 from .views import SPECTATORS
 
 LOOK_SECONDS = 1.0
@@ -26,6 +32,30 @@ MOST_SUMMARIES = 256
 
 HERE = ""
 """Where a table is played that this process plays; other processes are known by their endpoints."""
+
+
+TROUBLE_KINDS: dict[TroubleKind, wire.TableTroubleKind.ValueType] = {
+    "stuck": wire.TABLE_TROUBLE_KIND_STUCK,
+    "evaluator": wire.TABLE_TROUBLE_KIND_EVALUATOR,
+    "wallet": wire.TABLE_TROUBLE_KIND_WALLET,
+    "parked": wire.TABLE_TROUBLE_KIND_PARKED,
+    "taken_over": wire.TABLE_TROUBLE_KIND_TAKEN_OVER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What operators and services are told besides."""
+
+    endpoint: str
+    """Where this process is reached."""
+    clock: GameClock
+    long_ms: int
+    """What takes longer is trouble."""
+
+
+_Look = tuple[int, int, tuple[Trouble, ...]]
+"""What of a table is told again once it has changed: last event, spectators, troubles."""
 
 
 class Lobby:
@@ -41,16 +71,18 @@ class Lobby:
         labels: Mapping[str, str],
         *,
         vacant: bool = False,
+        insight: Insight | None = None,
     ) -> None:
         """`live`: the tables of this process; `rule_set` and `labels`: which, empty for all.
 
-        `vacant`: only while a seat waits for another player.
+        `vacant`: only while a seat waits for another player. `insight`: None: for a player.
         """
         self._live = live
         self._rule_set = rule_set
         self._labels = labels.items()
         self._vacant = vacant
-        self._seen: dict[str, tuple[LiveTable, tuple[int, int]]] = {}
+        self._insight = insight
+        self._seen: dict[str, tuple[LiveTable, _Look]] = {}
         """Tables of this process, as they were at the last look."""
         self._played_at: dict[str, str] = {}
         self._changed: dict[str, wire.TableSummary] = {}
@@ -97,8 +129,11 @@ class Lobby:
 
     def _look_here(self) -> None:
         live = {table.table_id: table for table in self._live() if self._wants(table)}
+        inside = self._insight
+        now_ms = inside.clock.now_ms() if inside else 0
         for table_id, table in live.items():
-            now = (table.feed.last(SPECTATORS), table.feed.spectators)
+            troubles = table.troubles(now_ms, inside.long_ms) if inside else ()
+            now = (table.feed.last(SPECTATORS), table.feed.spectators, troubles)
             seen = self._seen.get(table_id)
             if seen == (table, now):
                 continue
@@ -106,11 +141,17 @@ class Lobby:
             # One that another process has taken over is still among ours for a moment.
             is_new = seen is None or seen[0] is not table
             if is_new or self._played_at.get(table_id) == HERE:
-                self._note(HERE, [summary(table)])
+                self._note(HERE, [self._summary(table, troubles)])
         for table_id in [table_id for table_id in self._seen if table_id not in live]:
-            table, (last, _) = self._seen.pop(table_id)
+            table, (last, *_) = self._seen.pop(table_id)
             is_over = table.feed.finished and table.feed.last(SPECTATORS) > last
-            self._note(HERE, [summary(table)] if is_over else [], [table_id])
+            self._note(HERE, [self._summary(table, ())] if is_over else [], [table_id])
+
+    def _summary(self, table: LiveTable, troubles: Iterable[Trouble]) -> wire.TableSummary:
+        shown = summary(table)
+        if self._insight is not None:
+            _tell_more(shown, table, troubles, self._insight)
+        return shown
 
     def _wants(self, table: LiveTable) -> bool:
         created = table.state.created
@@ -160,6 +201,24 @@ class Elsewhere:
             stream.cancel()
             self._lobby.lose(endpoint)
             self._followed.pop(endpoint, None)
+
+
+def _tell_more(
+    shown: wire.TableSummary, table: LiveTable, troubles: Iterable[Trouble], insight: Insight
+) -> None:
+    """Add to a summary what operators and services are told."""
+    created = table.state.created
+    shown.endpoint = insight.endpoint
+    shown.pool_id = created.pool_id
+    shown.mode = MODES_TO_WIRE[created.mode]
+    shown.last_event.FromMilliseconds(table.stored_ms)
+    for number, state in enumerate(table.state.seats):
+        if state.plan.is_bot:
+            shown.seats[number].is_bot = True
+    for kind, since_ms in troubles:
+        trouble = shown.troubles.add(kind=TROUBLE_KINDS[kind])
+        ago_ms = insight.clock.now_ms() - since_ms
+        trouble.since.FromMilliseconds(time.time_ns() // 1_000_000 - ago_ms)
 
 
 def summary(table: LiveTable) -> wire.TableSummary:

@@ -42,6 +42,10 @@ _PASSING = frozenset(
 )
 
 
+def tell_nobody() -> None:
+    """Where nobody wants to know."""
+
+
 @dataclass(frozen=True, slots=True)
 class Paid:
     """What a settlement has paid, and the seats that it leaves with too little to go on."""
@@ -81,8 +85,16 @@ class Outbox:
             self._waiting[kind], self._parked[kind] = {}, set()
             metrics.measure_outbox(kind, self._waiting[kind], self._parked[kind])
 
-    async def settle(self, settlement: Settlement, labels: Mapping[str, str]) -> Paid:
-        """Pay a hand. Returns when the wallet has acknowledged it, however late."""
+    async def settle(
+        self,
+        settlement: Settlement,
+        labels: Mapping[str, str],
+        refused: Callable[[], None] = tell_nobody,
+    ) -> Paid:
+        """Pay a hand. Returns when the wallet has acknowledged it, however late.
+
+        `refused`: told where it refuses; a person must mend that.
+        """
         request = settle_request(settlement, labels)
 
         async def settle() -> Paid:
@@ -92,21 +104,26 @@ class Outbox:
         if not logs.request_id.get():  # nobody's act has ended the hand
             logs.request_id.set(settlement.key)
         with self._tracing.span("outbox.settle", settlement_key=settlement.key):
-            paid = await self._until_done("settle", settlement.key, settle)
+            paid = await self._until_done("settle", settlement.key, settle, refused)
         self._metrics.settlements.inc()
         return paid
 
-    async def release(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
+    async def release(
+        self,
+        table_id: str,
+        holds: Sequence[Sequence[str]],
+        refused: Callable[[], None] = tell_nobody,
+    ) -> None:
         """Give holds back. Returns when the wallet has acknowledged it, however late.
 
         `holds`: those of each seat; they go separately, since the wallet releases none of those
-        that are named together with one that it does not know.
+        that are named together with one that it does not know. `refused`: as for `settle`.
         """
         async with asyncio.TaskGroup() as group:
             for hold_ids in filter(None, holds):
                 request = wallet.ReleaseHoldsRequest(hold_ids=hold_ids)
                 release = partial(self._stub.ReleaseHolds, request)
-                group.create_task(self._until_done("release", table_id, release))
+                group.create_task(self._until_done("release", table_id, release, refused))
 
     async def keep(self, table_id: str, holds: Sequence[Sequence[str]]) -> None:
         """Take holds over and keep them from expiring, until it is cancelled.
@@ -143,7 +160,11 @@ class Outbox:
                 pause_seconds = FIRST_PAUSE_SECONDS
 
     async def _until_done(
-        self, kind: Errand, what: str, call: Callable[[], Awaitable[Answer]]
+        self,
+        kind: Errand,
+        what: str,
+        call: Callable[[], Awaitable[Answer]],
+        refused: Callable[[], None],
     ) -> Answer:
         pause_seconds = FIRST_PAUSE_SECONDS
         number, waiting, parked = next(self._numbers), self._waiting[kind], self._parked[kind]
@@ -158,6 +179,7 @@ class Outbox:
                     code, problem = grpc.StatusCode.OK, f"the answer cannot be read: {error}"
                 if code not in _PASSING and number not in parked:
                     parked.add(number)
+                    refused()
                     self._log.error(
                         "the wallet refuses; parked",
                         kind=kind,

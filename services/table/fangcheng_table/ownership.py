@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 from fangcheng_rules.rulesets import known
@@ -107,8 +108,10 @@ class Ownership:
 
     async def _claim(self, limit: int, table_id: str = "") -> list[Claim]:
         claims = await self._journal.claim(self.owner.owner_id, self._plays, limit, table_id)
-        if self._begun:
-            self._metrics.taken_over.inc(sum(claim.abandoned for claim in claims))
+        if not self._begun:
+            # What it finds may have been left by a process that stopped as it should.
+            return [replace(claim, abandoned=False) for claim in claims]
+        self._metrics.taken_over.inc(sum(claim.abandoned for claim in claims))
         return claims
 
     async def _renew(self) -> None:

@@ -23,7 +23,7 @@ from fangcheng_kit import Kit, Servicer, StartFailed, pages, running
 from fangcheng_kit.ids import new_id
 from fangcheng_kit.principal import current
 
-from . import votes
+from . import convert, votes
 from .clocks import Patience
 from .errors import NotOperator
 from .evaluator import Evaluator
@@ -32,7 +32,7 @@ from .gameclock import GameClock
 from .ids import VOTE, table_question_id
 from .journals import open_journal
 from .live import LiveTable
-from .lobby import Elsewhere, Lobby
+from .lobby import Elsewhere, Insight, Lobby
 from .many import ManySeats
 from .metrics import TableMetrics
 from .operating import Order
@@ -56,13 +56,19 @@ class TableServicer(TableServiceServicer):
     """The calls of the contract."""
 
     def __init__(
-        self, tables: Tables, settings: TableSettings, endpoint: str, peers: Peers
+        self,
+        tables: Tables,
+        settings: TableSettings,
+        endpoint: str,
+        peers: Peers,
+        clock: GameClock,
     ) -> None:
-        """`endpoint`: where players reach this process."""
+        """`endpoint`: where players reach this process; `clock`: by which its tables are played."""
         self.peers = peers
         self._tables = tables
         self._settings = settings
         self._endpoint = endpoint
+        self._insight = Insight(endpoint, clock, round(settings.trouble_seconds * 1_000))
 
     @forwarded(TableServiceStub)
     async def CreateTable(
@@ -179,6 +185,7 @@ class TableServicer(TableServiceServicer):
             request.rule_set,
             dict(request.labels),
             vacant=request.vacant,
+            insight=None if current().kind == "player" else self._insight,
         )
         elsewhere: asyncio.Task[None] | None = None
         if not was_passed_on(context):
@@ -254,8 +261,7 @@ class TableServicer(TableServiceServicer):
     def _for_caller(self, table: state_pb2.Table) -> state_pb2.Table:
         table.endpoint = table.endpoint or self._endpoint
         if current().kind == "player":
-            for seat in table.seats:
-                seat.ClearField("is_bot")
+            convert.hide_from_players(table)
         return table
 
 
@@ -323,7 +329,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         resumed = await tables.resume()
         kit.log.info("tables resumed", tables=resumed)
         try:
-            servicer = TableServicer(tables, settings, endpoint, peers)
+            servicer = TableServicer(tables, settings, endpoint, peers, clock)
             records = RecordServicer(Records(journal), news, settings.heartbeat_seconds)
             operations = OperationsServicer(tables, journal, endpoint, peers)
             leaving = _leave_to_others(tables, kit.draining, settings.drain_seconds / 4)

@@ -48,6 +48,13 @@ class TableSettings(Settings):
     summary_seconds: float = Field(
         1.0, ge=0.01, le=60, description="How often WatchTables tells what has changed, at most."
     )
+    trouble_seconds: float = Field(
+        10.0,
+        gt=0,
+        le=3_600,
+        description="How long a table may wait for an evaluator or the wallet, or do nothing though"
+        " something is due, before operators are told of it in WatchTables.",
+    )
     phrases: str = Field(
         "hello thanks well_played hurry sorry lucky again goodbye",
         description="Ids of the phrases that seats may say to each other, with spaces between.",

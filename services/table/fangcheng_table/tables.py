@@ -124,7 +124,9 @@ class Tables:
         while True:
             try:
                 async with self._may_load:
-                    table = await LiveTable.load(claim.table_id, self._around, claim.epoch)
+                    table = await LiveTable.load(
+                        claim.table_id, self._around, claim.epoch, taken_over=claim.abandoned
+                    )
             except (UnknownEvent, RulesError, UnknownTable) as error:
                 self._unreadable.add(claim.table_id)
                 self._around.metrics.failures.inc()
@@ -391,6 +393,7 @@ def _created(request: wire.CreateTableRequest) -> TableCreated:
         starting_chips=request.starting_chips,
         talk=convert.talk_from_wire(request.talk),
         mode=convert.MODES[request.mode],
+        pool_id=request.pool_id,
     )
 
 

@@ -425,6 +425,7 @@ class Table(_message.Message):
     STARTING_CHIPS_FIELD_NUMBER: _builtins.int
     VOTE_FIELD_NUMBER: _builtins.int
     READY_CHECK_FIELD_NUMBER: _builtins.int
+    POOL_ID_FIELD_NUMBER: _builtins.int
     TALK_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """Made by the service."""
@@ -455,6 +456,10 @@ class Table(_message.Message):
     """Units that each seat began with, at a table without stakes; 0: they are not limited."""
     ready_check: _builtins.str
     """The open ready check, to be answered with `{kind: "ready"}`; empty: there is none."""
+    pool_id: _builtins.str
+    """The pool that its players queued in; empty: none. Filled in answers to operators and services only,
+    never in events.
+    """
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
         """What is played, its revision filled in and every option spelled out."""
@@ -514,11 +519,12 @@ class Table(_message.Message):
         starting_chips: _builtins.int = ...,
         vote: Global___TableVote | None = ...,
         ready_check: _builtins.str = ...,
+        pool_id: _builtins.str = ...,
         talk: Global___TalkRules | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "rules", b"rules", "talk", b"talk", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "ready_check", b"ready_check", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "talk", b"talk", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "commitment", b"commitment", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "fees", b"fees", "hand_number", b"hand_number", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "phase", b"phase", "pool_id", b"pool_id", "ready_check", b"ready_check", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "talk", b"talk", "timing", b"timing", "vote", b"vote"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

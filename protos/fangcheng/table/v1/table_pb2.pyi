@@ -66,6 +66,58 @@ TABLE_MODE_ROOM: TableMode.ValueType  # 5
 """From a private room."""
 Global___TableMode: _TypeAlias = TableMode  # noqa: Y015
 
+class _TableTroubleKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TableTroubleKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TableTroubleKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TABLE_TROUBLE_KIND_UNSPECIFIED: _TableTroubleKind.ValueType  # 0
+    """Never sent."""
+    TABLE_TROUBLE_KIND_STUCK: _TableTroubleKind.ValueType  # 1
+    """The table does nothing: something has been due for long, such as a move after the time of a prompt
+    was over, and it has not got it done and stored. Until it does. The journal may not take it, or the
+    table has failed; the service's log tells.
+    """
+    TABLE_TROUBLE_KIND_EVALUATOR: _TableTroubleKind.ValueType  # 2
+    """A question to the evaluator has been without an answer for long. Until it is answered."""
+    TABLE_TROUBLE_KIND_WALLET: _TableTroubleKind.ValueType  # 3
+    """A settlement or a release of holds has not been acknowledged by the wallet for long. Until it is."""
+    TABLE_TROUBLE_KIND_PARKED: _TableTroubleKind.ValueType  # 4
+    """The wallet has refused a settlement or a release of holds, which is offered again now and then;
+    somebody must look. Until the wallet acknowledges it.
+    """
+    TABLE_TROUBLE_KIND_TAKEN_OVER: _TableTroubleKind.ValueType  # 5
+    """The table was taken over from a process that had not given it up: it crashed, hung, or lost the
+    database. For ten minutes. Not told of tables that a process finds when it starts.
+    """
+
+class TableTroubleKind(_TableTroubleKind, metaclass=_TableTroubleKindEnumTypeWrapper):
+    """What may be wrong with a table. "Long" is longer than the service's trouble_seconds (ten, unless it
+    is set otherwise), in which its process ran.
+    """
+
+TABLE_TROUBLE_KIND_UNSPECIFIED: TableTroubleKind.ValueType  # 0
+"""Never sent."""
+TABLE_TROUBLE_KIND_STUCK: TableTroubleKind.ValueType  # 1
+"""The table does nothing: something has been due for long, such as a move after the time of a prompt
+was over, and it has not got it done and stored. Until it does. The journal may not take it, or the
+table has failed; the service's log tells.
+"""
+TABLE_TROUBLE_KIND_EVALUATOR: TableTroubleKind.ValueType  # 2
+"""A question to the evaluator has been without an answer for long. Until it is answered."""
+TABLE_TROUBLE_KIND_WALLET: TableTroubleKind.ValueType  # 3
+"""A settlement or a release of holds has not been acknowledged by the wallet for long. Until it is."""
+TABLE_TROUBLE_KIND_PARKED: TableTroubleKind.ValueType  # 4
+"""The wallet has refused a settlement or a release of holds, which is offered again now and then;
+somebody must look. Until the wallet acknowledges it.
+"""
+TABLE_TROUBLE_KIND_TAKEN_OVER: TableTroubleKind.ValueType  # 5
+"""The table was taken over from a process that had not given it up: it crashed, hung, or lost the
+database. For ten minutes. Not told of tables that a process finds when it starts.
+"""
+Global___TableTroubleKind: _TypeAlias = TableTroubleKind  # noqa: Y015
+
 class _LeaveMode:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -173,6 +225,7 @@ class CreateTableRequest(_message.Message):
     ROUNDS_FIELD_NUMBER: _builtins.int
     STARTING_CHIPS_FIELD_NUMBER: _builtins.int
     MODE_FIELD_NUMBER: _builtins.int
+    POOL_ID_FIELD_NUMBER: _builtins.int
     TALK_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """Chosen by the caller; a repeat is answered with the same table."""
@@ -193,6 +246,10 @@ class CreateTableRequest(_message.Message):
     mode: Global___TableMode.ValueType
     """How its players came together. Tables are counted by it, and nothing else depends on it: a repeat
     that says otherwise is still a repeat.
+    """
+    pool_id: _builtins.str
+    """The pool that its players queued in; empty: none. Noted for lobbies, and nothing else depends on
+    it: a repeat that says otherwise is still a repeat.
     """
     @_builtins.property
     def rules(self) -> _rules_pb2.RuleSetChoice:
@@ -239,11 +296,12 @@ class CreateTableRequest(_message.Message):
         rounds: _builtins.int = ...,
         starting_chips: _builtins.int = ...,
         mode: Global___TableMode.ValueType = ...,
+        pool_id: _builtins.str = ...,
         talk: _state_pb2.TalkRules | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "mode", b"mode", "request_id", b"request_id", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "mode", b"mode", "pool_id", b"pool_id", "request_id", b"request_id", "rounds", b"rounds", "rules", b"rules", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1314,6 +1372,11 @@ class TableSummary(_message.Message):
     SPECTATORS_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     CLOSED_REASON_FIELD_NUMBER: _builtins.int
+    ENDPOINT_FIELD_NUMBER: _builtins.int
+    POOL_ID_FIELD_NUMBER: _builtins.int
+    MODE_FIELD_NUMBER: _builtins.int
+    TROUBLES_FIELD_NUMBER: _builtins.int
+    LAST_EVENT_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     rule_set: _builtins.str
@@ -1332,6 +1395,14 @@ class TableSummary(_message.Message):
     """Streams that watch it."""
     closed_reason: _builtins.str
     """Why it closed; empty while it is open."""
+    endpoint: _builtins.str
+    """This and what follows is for operators and services only. Where the owner of the table listens, as
+    in `Table.endpoint`.
+    """
+    pool_id: _builtins.str
+    """The pool that its players queued in, as it came in CreateTable."""
+    mode: Global___TableMode.ValueType
+    """How its players came together, as it came in CreateTable."""
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """The table's labels."""
@@ -1343,6 +1414,16 @@ class TableSummary(_message.Message):
     @_builtins.property
     def created(self) -> _timestamp_pb2.Timestamp:
         """When it was created."""
+
+    @_builtins.property
+    def troubles(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableTrouble]:
+        """What is wrong with it, in the order of the kinds, each kind once. Seats that the table plays for are
+        told of by themselves.
+        """
+
+    @_builtins.property
+    def last_event(self) -> _timestamp_pb2.Timestamp:
+        """When something of it was last stored, be it hidden from spectators, as of this message."""
 
     def __init__(
         self,
@@ -1359,14 +1440,52 @@ class TableSummary(_message.Message):
         spectators: _builtins.int = ...,
         created: _timestamp_pb2.Timestamp | None = ...,
         closed_reason: _builtins.str = ...,
+        endpoint: _builtins.str = ...,
+        pool_id: _builtins.str = ...,
+        mode: Global___TableMode.ValueType = ...,
+        troubles: _abc.Iterable[Global___TableTrouble] | None = ...,
+        last_event: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "last_event", b"last_event"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "created", b"created", "dealer", b"dealer", "hand_number", b"hand_number", "hands", b"hands", "labels", b"labels", "phase", b"phase", "rule_set", b"rule_set", "seats", b"seats", "spectators", b"spectators", "table_id", b"table_id", "wall_tiles", b"wall_tiles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed_reason", b"closed_reason", "created", b"created", "dealer", b"dealer", "endpoint", b"endpoint", "hand_number", b"hand_number", "hands", b"hands", "labels", b"labels", "last_event", b"last_event", "mode", b"mode", "phase", b"phase", "pool_id", b"pool_id", "rule_set", b"rule_set", "seats", b"seats", "spectators", b"spectators", "table_id", b"table_id", "troubles", b"troubles", "wall_tiles", b"wall_tiles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TableSummary: _TypeAlias = TableSummary  # noqa: Y015
+
+@_typing.final
+class TableTrouble(_message.Message):
+    """Something that is wrong with a table.
+
+    Example: `{kind: TABLE_TROUBLE_KIND_WALLET, since: {seconds: 1767225600}}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    kind: Global___TableTroubleKind.ValueType
+    """What."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Since when: what is waited for was due or asked for, the wallet first refused, the table was taken
+        over. A process that has begun the table anew counts from there.
+        """
+
+    def __init__(
+        self,
+        *,
+        kind: Global___TableTroubleKind.ValueType = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "since", b"since"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TableTrouble: _TypeAlias = TableTrouble  # noqa: Y015
 
 @_typing.final
 class SeatSummary(_message.Message):
@@ -1379,6 +1498,7 @@ class SeatSummary(_message.Message):
     CONNECTED_FIELD_NUMBER: _builtins.int
     TRUSTEE_FIELD_NUMBER: _builtins.int
     STANDING_FIELD_NUMBER: _builtins.int
+    IS_BOT_FIELD_NUMBER: _builtins.int
     player_id: _builtins.str
     """The player; empty: the seat waits for another."""
     profile: _builtins.bytes
@@ -1389,6 +1509,8 @@ class SeatSummary(_message.Message):
     """The table plays for the seat (托管)."""
     standing: _builtins.int
     """Units won (above 0) or lost (below 0) at this table."""
+    is_bot: _builtins.bool
+    """A bot plays the seat. For operators and services only."""
     def __init__(
         self,
         *,
@@ -1397,10 +1519,11 @@ class SeatSummary(_message.Message):
         connected: _builtins.bool = ...,
         trustee: _builtins.bool = ...,
         standing: _builtins.int = ...,
+        is_bot: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connected", b"connected", "player_id", b"player_id", "profile", b"profile", "standing", b"standing", "trustee", b"trustee"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connected", b"connected", "is_bot", b"is_bot", "player_id", b"player_id", "profile", b"profile", "standing", b"standing", "trustee", b"trustee"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -214,7 +214,8 @@ class TableServiceServicer(object):
         """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
         each that has changed, once a second at most (unless the service is set otherwise), so that nothing
         of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
-        itself.
+        itself. Operators and services are told more of each table, and of trouble with it as it comes and
+        goes; none of that is in what players are sent, nor in when they are sent it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

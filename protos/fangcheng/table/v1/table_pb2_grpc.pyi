@@ -124,7 +124,8 @@ class TableServiceStub:
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
     of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
-    itself.
+    itself. Operators and services are told more of each table, and of trouble with it as it comes and
+    goes; none of that is in what players are sent, nor in when they are sent it.
     """
     Say: _grpc.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]
     """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
@@ -243,7 +244,8 @@ class TableServiceAsyncStub(TableServiceStub):
     """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
     each that has changed, once a second at most (unless the service is set otherwise), so that nothing
     of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
-    itself.
+    itself. Operators and services are told more of each table, and of trouble with it as it comes and
+    goes; none of that is in what players are sent, nor in when they are sent it.
     """
     Say: _aio.UnaryUnaryMultiCallable[_table_pb2.SayRequest, _table_pb2.SayResponse]  # type: ignore[assignment]
     """Says something to the other seats, who hear it at once on their streams, and so does the caller. It
@@ -407,7 +409,8 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         """Streams summaries of live tables, for lobbies and dashboards: first of all that there are, then of
         each that has changed, once a second at most (unless the service is set otherwise), so that nothing
         of a hand shows in the time of a message. Any replica tells of the tables of all. It does not end by
-        itself.
+        itself. Operators and services are told more of each table, and of trouble with it as it comes and
+        goes; none of that is in what players are sent, nor in when they are sent it.
         """
 
     @_abc_1.abstractmethod

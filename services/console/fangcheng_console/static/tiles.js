@@ -108,15 +108,15 @@ const PROBLEMS = {
   },
   NO_SUCH_TILE: {
     en: ({ sign, place }) => `There is no tile ${sign} (sign ${place + 1}).`,
-    zh: ({ sign, place }) => `没有 ${sign} 这张牌(第 ${place + 1} 个字符)。`,
+    zh: ({ sign, place }) => `没有 ${sign} 这张牌（第 ${place + 1} 个字符）。`,
   },
   UNEXPECTED: {
     en: ({ sign, place }) => `“${sign}” (sign ${place + 1}) does not belong here: write numbers, then m, p, s, z or f.`,
-    zh: ({ sign, place }) => `第 ${place + 1} 个字符“${sign}”无法识别:先写数字,再写 m、p、s、z 或 f。`,
+    zh: ({ sign, place }) => `第 ${place + 1} 个字符“${sign}”无法识别：先写数字，再写 m、p、s、z 或 f。`,
   },
   NO_SUIT: {
     en: ({ place }) => `The last numbers (from sign ${place + 1}) have no suit: end with m, p, s, z or f.`,
-    zh: ({ place }) => `从第 ${place + 1} 个字符起的数字缺少花色:请以 m、p、s、z 或 f 结尾。`,
+    zh: ({ place }) => `从第 ${place + 1} 个字符起的数字缺少花色：请以 m、p、s、z 或 f 结尾。`,
   },
 };
 

@@ -7,7 +7,7 @@ CREATE TABLE log (
     kind text NOT NULL CHECK (kind IN ('act', 'repeat', 'outcome', 'note')),
     -- The line of the act that a repeat or an outcome belongs to.
     act bigint REFERENCES log (number),
-    person text NOT NULL CHECK (person <> ''),
+    person text NOT NULL CHECK (person <> '' OR kind = 'note'),
     verb text NOT NULL CHECK (verb <> ''),
     -- What it is about; empty: not that.
     table_id text NOT NULL,

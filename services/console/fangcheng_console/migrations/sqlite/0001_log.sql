@@ -7,7 +7,7 @@ CREATE TABLE log (
     kind TEXT NOT NULL CHECK (kind IN ('act', 'repeat', 'outcome', 'note')),
     -- The line of the act that a repeat or an outcome belongs to.
     act INTEGER REFERENCES log (number),
-    person TEXT NOT NULL CHECK (person <> ''),
+    person TEXT NOT NULL CHECK (person <> '' OR kind = 'note'),
     verb TEXT NOT NULL CHECK (verb <> ''),
     -- What it is about; empty: not that.
     table_id TEXT NOT NULL,

@@ -294,6 +294,7 @@ class TableCreated(_message.Message):
     STARTING_CHIPS_FIELD_NUMBER: _builtins.int
     TALK_FIELD_NUMBER: _builtins.int
     MODE_FIELD_NUMBER: _builtins.int
+    POOL_ID_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     created_ms: _builtins.int
     rule_set: _builtins.str
@@ -305,6 +306,7 @@ class TableCreated(_message.Message):
     rounds: _builtins.int
     starting_chips: _builtins.int
     mode: _builtins.str
+    pool_id: _builtins.str
     @_builtins.property
     def options(self) -> _containers.MessageMap[_builtins.str, Global___OptionValue]: ...
     @_builtins.property
@@ -340,10 +342,11 @@ class TableCreated(_message.Message):
         starting_chips: _builtins.int = ...,
         talk: Global___TalkRules | None = ...,
         mode: _builtins.str = ...,
+        pool_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "created_ms", b"created_ms", "fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "mode", b"mode", "options", b"options", "revision", b"revision", "root", b"root", "rounds", b"rounds", "rule_set", b"rule_set", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitment", b"commitment", "created_ms", b"created_ms", "fees", b"fees", "hands", b"hands", "hold_only", b"hold_only", "labels", b"labels", "mode", b"mode", "options", b"options", "pool_id", b"pool_id", "revision", b"revision", "root", b"root", "rounds", b"rounds", "rule_set", b"rule_set", "seats", b"seats", "stakes", b"stakes", "starting_chips", b"starting_chips", "table_id", b"table_id", "talk", b"talk", "timing", b"timing"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
