@@ -12,6 +12,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
+from fangcheng_console.metrics import Metrics as ConsoleMetrics
 from fangcheng_evaluation.metrics import Metrics as EvaluationMetrics
 from fangcheng_kit.metrics import CallMetrics, ProcessMetrics, new_registry
 from fangcheng_matchmaking.metrics import Metrics as MatchmakingMetrics
@@ -76,6 +77,7 @@ def registered() -> dict[str, frozenset[str]]:
     registry = new_registry()
     CallMetrics(registry)
     ProcessMetrics(registry, "table")
+    ConsoleMetrics(registry)
     EvaluationMetrics(registry, ["riverside"])
     MatchmakingMetrics(registry)
     TableMetrics(registry)

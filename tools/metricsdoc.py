@@ -19,6 +19,7 @@ import grpc
 from grpc_reflection.v1alpha import reflection
 from prometheus_client import CollectorRegistry
 
+from fangcheng_console.metrics import Metrics as ConsoleMetrics
 from fangcheng_evaluation.metrics import Metrics as EvaluationMetrics
 from fangcheng_kit import health
 from fangcheng_kit.contract import Method, methods_of
@@ -38,12 +39,14 @@ SERVICES = {
     "matchmaking": "Matchmaking",
     "table": "Tables",
     "wallet": "Wallet",
+    "console": "Console",
 }
 CALLS = {
     "evaluation": ("EvaluationService",),
     "matchmaking": ("MatchmakingService", "MatchmakingOperationsService", "RoomService"),
     "table": ("TableService", "TableRecordService", "TableOperationsService"),
     "wallet": ("WalletService", "SettlementService"),
+    "console": (),
 }
 
 # What a configuration says, or the build; all other labels have the values that are listed.
@@ -58,7 +61,7 @@ LABELS = {
         "private rooms, and pools that are gone"
     ),
     "rule_set": "a rule set that is installed; with up to 16 of them series stay below 2,000",
-    "service": "`evaluation`, `matchmaking`, `table` or `wallet`",
+    "service": "`evaluation`, `matchmaking`, `table`, `wallet` or `console`",
     "version": "of the service's package, or of the interpreter",
 }
 INTERPRETER = ("implementation", "major", "minor", "patchlevel")
@@ -120,6 +123,8 @@ def registry_of(service: str, *, widest: bool = False) -> CollectorRegistry:
         for code in grpc.StatusCode if widest else ():
             counted.end(code, 0.0)
     match service:
+        case "console":
+            ConsoleMetrics(registry)
         case "evaluation":
             EvaluationMetrics(registry, [rules.id for rules in RULE_SETS])
         case "matchmaking":

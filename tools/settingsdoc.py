@@ -16,7 +16,7 @@ from fangcheng_kit.settings import reference
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "settings.md"
-SERVICES = ("evaluation", "table", "matchmaking", "wallet")
+SERVICES = ("evaluation", "table", "matchmaking", "wallet", "console")
 # Read by the command and the rules, which have no settings of the kit: variable, default, meaning.
 BESIDES = (
     (

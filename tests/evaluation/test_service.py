@@ -131,6 +131,7 @@ async def test_what_only_some_rule_sets_have_is_told_with_them(stub: Stub) -> No
     assert {id: list(one.piao) for id, one in told.items() if one.piao} == {
         "baishan_kele": [0, 5, 10]
     }
+    assert [id for id, one in told.items() if one.units_of_waits] == ["shandong", "jintan"]
     for id, flowers in {"jintan": 8, "shandong": 0}.items():
         assert told[id].flowers_win == flowers, id
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import shlex
@@ -55,7 +56,8 @@ def suite(tmp_path: Path) -> SuiteFile:
         services={
             name: (Address("127.0.0.1:1", "127.0.0.1:1"),)
             for name in ("matchmaking", "table", "wallet", "evaluation")
-        },
+        }
+        | {"console": (Address("127.0.0.1:1", "127.0.0.1:1", "127.0.0.1:7103"),)},
     )
     folder = StateFolder(tmp_path / "state")
     with folder.claimed():
@@ -88,6 +90,7 @@ def test_the_promised_commands_are_there() -> None:
         "migrate",
         "call",
         "capacity",
+        "console",
         "wallet conformance",
         "simulate",
         "record",
@@ -246,6 +249,41 @@ def test_a_token_is_signed_where_no_suite_runs_with_the_key_of_the_environment(
     monkeypatch.setenv("FANGCHENG_DEV_KEY", KEY)
     ended = run("token", "operator")
     assert jwt.decode(ended.output.strip(), KEY, algorithms=["HS256"])["sub"] == "operator"
+
+
+def test_a_link_signs_a_person_in_to_the_console(run: Run, suite: SuiteFile) -> None:
+    ended = run("console", "--role", "viewer", "--name", "王", "--hours", "2")
+    page, token = ended.stdout.strip().split("/sign-in#")
+    claims = jwt.decode(token, KEY, algorithms=["HS256"])
+    assert (page, claims["sub"]) == ("http://127.0.0.1:7103", "viewer:王")
+    assert claims["exp"] - claims["iat"] == pytest.approx(7_200, abs=1)
+
+
+def test_a_link_is_for_an_operator_of_this_computer_unless_told_otherwise(
+    run: Run, suite: SuiteFile
+) -> None:
+    _, token = run("console").stdout.strip().split("/sign-in#")
+    assert jwt.decode(token, KEY, algorithms=["HS256"])["sub"] == f"operator:{getpass.getuser()}"
+
+
+def test_a_link_to_a_console_elsewhere_needs_its_key(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = ("console", "--address", "https://console.example", "--name", "mei")
+    refused = run(*elsewhere)
+    assert refused.exit_code == 1
+    assert "FANGCHENG_DEV_KEY" in refused.output
+    monkeypatch.setenv("FANGCHENG_DEV_KEY", KEY)
+    page, token = run(*elsewhere).stdout.strip().split("/sign-in#")
+    assert page == "https://console.example"
+    assert jwt.decode(token, KEY, algorithms=["HS256"])["sub"] == "operator:mei"
+
+
+@pytest.mark.parametrize("address", ["console.example", "ftp://x", "https://x/path"])
+def test_a_link_leads_to_a_console(run: Run, address: str) -> None:
+    ended = run("console", "--address", address, "--key", KEY)
+    assert ended.exit_code == 1
+    assert "no address of a console" in ended.output
 
 
 def test_a_token_for_nobody_is_refused(run: Run, suite: SuiteFile) -> None:

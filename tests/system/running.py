@@ -21,7 +21,7 @@ from fangcheng_suite.state import StateFolder, SuiteFile
 COMMAND = str(Path(sys.executable).with_name("fangcheng"))
 LONG_SECONDS = 300.0
 """Longer than anything here takes, however busy the machine is: the first start compiles."""
-PORTS_OF_A_SUITE = (0, 1, 2, 10, 11, 100, 101, 102, 110, 111)
+PORTS_OF_A_SUITE = (0, 1, 2, 3, 4, 10, 11, 100, 101, 102, 103, 110, 111)
 """From its first one on, with two evaluators."""
 SIXTH = Path(__file__).parent.parent / "sixth"
 """Where the tests' own rule set is; an entry point makes it known to whoever finds it."""
@@ -109,6 +109,11 @@ class Running:
     def access(self) -> Access:
         """The way in."""
         return Access(self.suite.target, self.suite.key)
+
+    @property
+    def console(self) -> str:
+        """Address of its console, `http://host:port`."""
+        return self.suite.page
 
     def pid(self, label: str) -> int:
         """Process id of a service; the last one known while it is being started again."""

@@ -34,7 +34,7 @@ from .running import PORTS_OF_A_SUITE, free_port, running, until
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 
-JOBS = {"matchmaking", "table", "wallet", "evaluation"}
+JOBS = {"matchmaking", "table", "wallet", "evaluation", "console"}
 READY = "123m456p789s1122z"
 """A hand that waits for one tile to win."""
 WELL = re.compile(r"INTERNAL\|UNKNOWN\|DATA_LOSS|UNAVAILABLE\|DEADLINE_EXCEEDED|^ALERTS")

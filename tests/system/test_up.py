@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 import signal
 import urllib.request
 from pathlib import Path
 
 import grpc
+import httpx
 import pytest
 
 from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
@@ -47,6 +49,18 @@ def metrics(address: str) -> str:
         return str(answer.read(), "utf-8")
 
 
+def signed_in(suite: Running) -> object:
+    """Whom the console lets in who follows the link that `up` has printed."""
+    page, token = re.findall(r"^(http://\S+)/sign-in#(\S+)$", suite.said(), re.MULTILINE)[0]
+    assert page == suite.suite.page
+    answer = httpx.post(
+        f"{page}/api/session",
+        json={"token": token},
+        headers={"origin": page, "x-fangcheng-console": "1"},
+    )
+    return answer.json()["person"]
+
+
 async def test_everything_serves_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     with running(tmp_path, "--think", "0", "--evaluators", "2") as suite:
         for addresses in suite.suite.services.values():
@@ -55,7 +69,8 @@ async def test_everything_serves_and_ctrl_c_leaves_nothing(tmp_path: Path) -> No
                 assert f"http://{address.metrics}/metrics" in suite.said()
                 assert "# HELP" in metrics(address.metrics)
         pids = suite.pids()
-        assert len(set(pids)) == 5
+        assert len(set(pids)) == 6
+        assert signed_in(suite) == {"name": getpass.getuser(), "role": "operator"}
 
         table = await live_table(suite)
         listed = suite.fangcheng("tables")
@@ -102,7 +117,7 @@ async def test_a_hand_goes_on_in_the_next_suite(tmp_path: Path) -> None:
     ("evaluators", "labels"),
     [
         ("1", ["table"]),
-        ("1", ["evaluation", "wallet", "matchmaking"]),
+        ("1", ["evaluation", "wallet", "matchmaking", "console"]),
         ("2", ["evaluation-1", "evaluation-2"]),
     ],
 )

@@ -15,7 +15,7 @@ MATCHMAKING, TABLE, WALLET, EVALUATION = (
 )
 """Is there where a process of the service is scraped."""
 
-SERVICES = 'job=~"matchmaking|table|wallet|evaluation"'
+SERVICES = 'job=~"matchmaking|table|wallet|evaluation|console"'
 """What `deploy/prometheus` calls our processes."""
 
 FAILED = 'grpc_code=~"INTERNAL|UNKNOWN|DATA_LOSS|UNAVAILABLE|DEADLINE_EXCEEDED"'

@@ -7,12 +7,16 @@ from . import (
     operate,
     signing_in,
     table,
+    trying,
+    wallet,
 )
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
     signing_in.feature,
     table.feature,
+    trying.feature,
+    wallet.feature,
     operate.feature,
     logbook.feature,
 )

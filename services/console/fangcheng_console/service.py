@@ -19,6 +19,7 @@ from .features import FEATURES
 from .metrics import Metrics
 from .oplog import OpLog
 from .postgres import open_postgres
+from .rule_sets import RuleSets
 from .session import Sessions
 from .settings import ConsoleSettings
 from .sqlite import open_sqlite
@@ -37,13 +38,15 @@ async def open_service(settings: ConsoleSettings, kit: Kit) -> AsyncIterator[Seq
         port = listening.getsockname()[1]
         kit.listens["web"] = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         async with _log(settings.database) as log:
+            backend = Backend(kit, settings)
             console = Console(
                 settings,
                 kit,
-                Backend(kit, settings),
+                backend,
                 Sessions(settings),
                 log,
                 Metrics(kit.registry),
+                RuleSets(backend.evaluation),
             )
             async with (
                 opened(console, FEATURES, settings.origins(port)) as app,

@@ -8,6 +8,7 @@ that whoever makes tokens decides for how long they let somebody in.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
 import hmac
@@ -15,11 +16,12 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import jwt
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from fangcheng_kit.errors import Unauthenticated
 from fangcheng_kit.principal import ALGORITHM, TokenVerifier, parse_subject
@@ -33,6 +35,8 @@ Handler = Callable[[Request, "Person"], Awaitable[Response]]
 _AUDIENCE = "fangcheng-console"
 _ROLES = ("viewer", "operator")
 _MOST_SIGNED_OUT = 10_000
+_LOOKS_SECONDS = 2.0
+"""How often a stream looks whether its session is over."""
 LONGEST_TOKEN = 4_096
 """Characters; ours have some 200."""
 
@@ -61,13 +65,18 @@ class Session:
     id: str
 
 
+def key_for(settings: ConsoleSettings, purpose: str) -> bytes:
+    """A key of the console's own for one purpose, so that what is signed for it is good for no
+    other: no cookie is a token of the suite, and no token a cookie."""
+    return hmac.digest(settings.dev_key.encode(), f"console {purpose}".encode(), hashlib.sha256)
+
+
 class Sessions:
     """Makes and reads the cookies of sessions."""
 
     def __init__(self, settings: ConsoleSettings) -> None:
         self._verifier = TokenVerifier(settings.dev_key, settings.token_leeway_seconds)
-        # Of its own, so that no cookie is a token of the suite and no token a cookie.
-        self._key = hmac.digest(settings.dev_key.encode(), b"console sessions", hashlib.sha256)
+        self._key = key_for(settings, "sessions")
         self._longest_seconds = settings.session_hours * 3_600
         self._secure = settings.cookie_is_secure
         # Browsers take a cookie of such a name from this host over TLS only.
@@ -114,10 +123,15 @@ class Sessions:
             principal = parse_subject(claims["sub"])
         except (jwt.InvalidTokenError, ValueError):
             return None
-        if principal.kind not in _ROLES or claims["jti"] in self._signed_out:
+        if principal.kind not in _ROLES:
             return None
         person = Person(principal.id, cast(Role, principal.kind))
-        return Session(person, float(claims["exp"]), claims["jti"])
+        session = Session(person, float(claims["exp"]), claims["jti"])
+        return None if self.is_over(session) else session
+
+    def is_over(self, session: Session) -> bool:
+        """Whether it has expired, or its person has signed out here."""
+        return session.id in self._signed_out or time.time() >= session.expires
 
     def keep(self, response: Response, session: Session) -> None:
         """Give the browser the session."""
@@ -165,18 +179,50 @@ def _for(roles: tuple[str, ...], handler: Handler) -> Callable[[Request], Awaita
     # What Starlette looks at to see what it was given: a function of the request alone.
     @functools.wraps(handler, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
     async def checked(request: Request) -> Response:
-        person = person_of(request)
-        if person is None:
+        sessions = _sessions(request)
+        session = sessions.of(request)
+        if session is None:
             raise Refused(401, "NOT_SIGNED_IN", "Sign in first.")
-        if person.role not in roles:
+        if session.person.role not in roles:
             raise Refused(403, "OPERATORS_ONLY", "This is for operators; you are a viewer.")
-        return await handler(request, person)
+        response = await handler(request, session.person)
+        if response.media_type == "text/event-stream":
+            return _WhileSignedIn(response, sessions, session)
+        return response
 
     return checked
 
 
+class _WhileSignedIn(Response):
+    """A stream that ends with the session that it was opened in."""
+
+    def __init__(self, stream: Response, sessions: Sessions, session: Session) -> None:
+        super().__init__()
+        self._stream = stream
+        self._sessions = sessions
+        self._session = session
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The stream, as ASGI has it."""
+        sending = asyncio.ensure_future(self._stream(scope, receive, send))
+        try:
+            while not sending.done() and not self._sessions.is_over(self._session):
+                await asyncio.wait([sending], timeout=_LOOKS_SECONDS)
+        finally:
+            sending.cancel()
+            await asyncio.wait([sending])
+        if not sending.cancelled():
+            sending.result()
+            return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
 def person_of(request: Request) -> Person | None:
     """Who has signed in, if anybody has: for handlers that others may ask too."""
-    sessions: Any = request.app.state.console.sessions
-    session: Session | None = sessions.of(request)
+    session = _sessions(request).of(request)
     return None if session is None else session.person
+
+
+def _sessions(request: Request) -> Sessions:
+    sessions: Sessions = request.app.state.console.sessions
+    return sessions

@@ -84,6 +84,14 @@ class ConsoleSettings(Settings):
     evaluation: str = Field(
         "127.0.0.1:7110", min_length=1, description="Target of the evaluation service."
     )
+    metrics: str = Field(
+        "",
+        description=(
+            "Where processes tell their metrics, for the page of their health: `service=host:port` "
+            "each, with commas between them, such as `table=127.0.0.1:7201,wallet=127.0.0.1:7202`; "
+            "a name of DNS that stands for several replicas is asked for all of them."
+        ),
+    )
     grafana_url: Annotated[str, AfterValidator(_link)] = Field(
         "",
         description=(

@@ -25,6 +25,7 @@ from .guard import Guard
 from .metrics import Metrics
 from .oplog import OpLog
 from .problems import HANDLERS, Refused
+from .rule_sets import RuleSets
 from .session import Sessions
 from .settings import ConsoleSettings
 
@@ -60,6 +61,7 @@ class Console:
     sessions: Sessions
     log: OpLog
     metrics: Metrics
+    rule_sets: RuleSets
 
 
 @dataclass(frozen=True, slots=True)

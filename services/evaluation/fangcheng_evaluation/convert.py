@@ -199,6 +199,7 @@ def rule_set_to_wire(rules: RuleSet) -> rules_pb2.RuleSet:
         treasure=rules.turn_up is not None,
         piao=rules.piao_choices(rules.complete()),
         flowers_win=rules.flowers_win,
+        units_of_waits=rules.worth is not None,
     )
 
 

@@ -15,6 +15,7 @@ from . import (
     commands_bots,
     commands_call,
     commands_capacity,
+    commands_console,
     commands_integrity,
     commands_journal,
     commands_logs,
@@ -40,6 +41,7 @@ app.add_typer(commands_records.records)
 app.add_typer(commands_bots.bots)
 app.add_typer(commands_call.call)
 app.add_typer(commands_capacity.capacity)
+app.add_typer(commands_console.console)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
 app.add_typer(commands_integrity.integrity, name="integrity")
@@ -77,8 +79,8 @@ def up(
         typer.Option(
             min=0,
             max=65_000,
-            help="First port: matchmaking here, table +1, wallet +2, evaluators from +10; "
-            "metrics a hundred above. 0: free ports.",
+            help="First port: matchmaking here, table +1, wallet +2, the console's page +3, "
+            "evaluators from +10; metrics a hundred above. 0: free ports.",
         ),
     ] = 7100,
     state: State = None,
@@ -145,7 +147,11 @@ def migrate(
 @told
 def token(
     subject: Annotated[
-        str, typer.Argument(help="Who calls: `player:<id>`, `operator` or `service:<name>`.")
+        str,
+        typer.Argument(
+            help="Who calls: `player:<id>`, `operator`, `operator:<name>` or `service:<name>`; "
+            "`viewer:<name>` looks at the console."
+        ),
     ],
     scope: Annotated[
         list[str] | None, typer.Option(help="A scope, such as `act_as` or `bot`; repeatable.")

@@ -1,8 +1,9 @@
 """Starts the services as processes of their own on this host, watches them, and ends them.
 
 The order follows who calls whom: wallet and evaluation first, then the table that asks both, then
-matchmaking that asks table and wallet; they end the other way round. Each listens on loopback. A
-service writes the ports that it got into a file, and is waited for until its health is SERVING.
+matchmaking that asks table and wallet, at last the console, which looks at them all; they end the
+other way round. Each listens on loopback. A service writes the ports that it got into a file, and
+is waited for until its health is SERVING.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ LONGEST_BACKOFF_SECONDS = 10.0
 STEADY_SECONDS = 30.0
 """A service that ran this long before it ended is started again at once."""
 
+FIRST_PORTS = {"matchmaking": 0, "table": 1, "wallet": 2, "console": 3, "evaluation": 10}
+"""Of each service, from the base on."""
+
 Report = Callable[[str], None]
 
 
@@ -51,18 +55,21 @@ Report = Callable[[str], None]
 class Ports:
     """The ports to listen on: from `base` on, or free ones that the system chooses (base 0).
 
-    With a base of 7100: matchmaking 7100, table 7101, wallet 7102, evaluators from 7110; the
-    metrics of each a hundred above.
+    With a base of 7100: matchmaking 7100, table 7101, wallet 7102, the console's page 7103,
+    evaluators from 7110; the metrics of each a hundred above. The console has gRPC, which tells
+    its health, at 7104.
     """
 
     base: int = 0
 
-    def of(self, service: str, replica: int) -> tuple[int, int]:
-        """Ports for gRPC and for metrics; 0 where the system chooses."""
-        if not self.base:
-            return 0, 0
-        port = self.base + {"matchmaking": 0, "table": 1, "wallet": 2, "evaluation": 10}[service]
-        return port + replica, port + replica + 100
+    def of(self, service: str, replica: int = 0) -> dict[str, int]:
+        """Ports by what is there: `listen` for gRPC, `metrics`, and `web` of the console; 0 where
+        the system chooses."""
+        first = self.base + FIRST_PORTS[service] + replica
+        ports = {"listen": first, "metrics": first + 100}
+        if service == "console":
+            ports |= {"listen": first + 1, "web": first}
+        return ports if self.base else dict.fromkeys(ports, 0)
 
 
 class Process:
@@ -72,7 +79,7 @@ class Process:
         self,
         service: str,
         label: str,
-        ports: tuple[int, int],
+        ports: Mapping[str, int],
         settings: Mapping[str, str],
         folder: StateFolder,
         environment: Mapping[str, str],
@@ -80,7 +87,7 @@ class Process:
         self.service = service
         self.label = label
         self.log = folder.logs / f"{label}.log"
-        self._ports = ports
+        self._ports = dict(ports)
         self._settings = dict(settings)
         self._environment = dict(environment)
         self._port_file = folder.path / f"{label}.port.json"
@@ -90,7 +97,8 @@ class Process:
     @property
     def address(self) -> Address:
         """Where it listens; known once it has been ready."""
-        return Address(f"{HOST}:{self._ports[0]}", f"{HOST}:{self._ports[1]}")
+        listens = {name: f"{HOST}:{port}" for name, port in self._ports.items()}
+        return Address(listens["listen"], listens["metrics"], listens.get("web", ""))
 
     @property
     def pid(self) -> int | None:
@@ -105,10 +113,10 @@ class Process:
     async def start(self) -> None:
         """Start the process; `ready` waits until it serves."""
         self._port_file.unlink(missing_ok=True)
-        grpc_port, metrics_port = self._ports
         own = {
-            "LISTEN": f"{HOST}:{grpc_port}",
-            "METRICS_LISTEN": f"{HOST}:{metrics_port}",
+            "LISTEN": self.address.grpc,
+            "METRICS_LISTEN": self.address.metrics,
+            "WEB_LISTEN": self.address.web,
             "PORT_FILE": str(self._port_file),
             "DRAIN_SECONDS": str(DRAIN_SECONDS),
             **self._settings,
@@ -117,7 +125,7 @@ class Process:
         environment = {
             **os.environ,
             **self._environment,
-            **{prefix + name: text for name, text in own.items()},
+            **{prefix + name: text for name, text in own.items() if text},
             "PYTHONUNBUFFERED": "1",
         }
         with self.log.open("ab") as log:
@@ -182,7 +190,7 @@ class Process:
     def _read_ports(self) -> bool:
         try:
             told = json.loads(self._port_file.read_text("utf-8"))
-            self._ports = (_port(told["listen"]), _port(told["metrics"]))
+            self._ports = {name: _port(told[name]) for name in self._ports}
         except (OSError, ValueError, KeyError):
             return False
         return True
@@ -199,9 +207,9 @@ class Process:
 class Launcher:
     """All services of a suite. An async context manager: within it, every one serves.
 
-    `restart`: a service that ends is started again, with the ports that it had. `temporary`: the
-    folder goes when everything is killed. `environment`: variables of every service beside its
-    settings.
+    `console`: the console too. `restart`: a service that ends is started again, with the ports it
+    had. `temporary`: the folder goes when everything is killed. `environment`: variables of every
+    service beside its settings.
     """
 
     def __init__(
@@ -210,6 +218,7 @@ class Launcher:
         key: str,
         *,
         evaluators: int = 1,
+        console: bool = False,
         ports: Ports = Ports(),
         restart: bool = False,
         temporary: bool = False,
@@ -220,6 +229,7 @@ class Launcher:
         self._folder = folder
         self._key = key
         self._evaluators = evaluators
+        self._console = console
         self._ports = ports
         self._restart = restart
         self._temporary = temporary
@@ -263,6 +273,9 @@ class Launcher:
                 "matchmaking", 1, {name.upper(): self.target(name) for name in others}
             )
             await self._ready("matchmaking")
+            if self._console:
+                await self._start("console", 1, self._all())
+                await self._ready("console")
         except BaseException:
             await self._end()
             raise
@@ -305,6 +318,12 @@ class Launcher:
             self.processes.append(process)
             await process.start()
 
+    def _all(self) -> dict[str, str]:
+        """Settings of who looks at every service, and at every process's metrics."""
+        targets = {name.upper(): self.target(name) for name in self.services}
+        metrics = [f"{process.service}={process.address.metrics}" for process in self.processes]
+        return {**targets, "METRICS": ",".join(metrics)}
+
     async def _ready(self, *services: str) -> None:
         for process in self.processes:
             if process.service in services:
@@ -314,7 +333,7 @@ class Launcher:
         for watcher in self._watchers:
             watcher.cancel()
         await asyncio.gather(*self._watchers, return_exceptions=True)
-        for service in ("matchmaking", "table", "evaluation", "wallet"):
+        for service in ("console", "matchmaking", "table", "evaluation", "wallet"):
             await asyncio.gather(
                 *(process.stop() for process in self.processes if process.service == service)
             )
@@ -352,10 +371,10 @@ class Launcher:
 
     def _check_ports(self) -> None:
         """Say which port is taken before anything is started, rather than read it from a log."""
-        wanted = [("matchmaking", 0), ("table", 0), ("wallet", 0)]
-        wanted += [("evaluation", replica) for replica in range(self._evaluators)]
+        wanted = [(name, 0) for name in FIRST_PORTS if name != "console" or self._console]
+        wanted += [("evaluation", replica) for replica in range(1, self._evaluators)]
         for service, replica in wanted:
-            for port in self._ports.of(service, replica):
+            for port in self._ports.of(service, replica).values():
                 if port and not port_is_free(port):
                     raise PortTaken(
                         f"port {port} for {service} is in use",

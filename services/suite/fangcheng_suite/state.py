@@ -29,6 +29,8 @@ class Address:
 
     grpc: str
     metrics: str
+    web: str = ""
+    """Of the console's page; others have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,13 @@ class SuiteFile:
     """Development key that signs tokens; a secret."""
     services: dict[str, tuple[Address, ...]] = field(default_factory=dict)
     """Addresses by service; several for `evaluation`."""
+
+    @property
+    def page(self) -> str:
+        """Address of the console's page, for browsers; raises SuiteError where none runs."""
+        if "console" not in self.services:
+            raise SuiteError("the suite that runs has no console", "Start it anew: fangcheng up")
+        return f"http://{self.services['console'][0].web}"
 
     def target(self, service: str) -> str:
         """What `fangcheng_client.connect` takes for a service."""

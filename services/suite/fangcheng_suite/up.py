@@ -18,6 +18,7 @@ from .bots.crowd import Bank, keep_playing, make_bots
 from .launcher import Launcher, Ports
 from .pools import practice_pool, write_pools
 from .render import Ink
+from .signing_in import LINK_HOURS, default_name, sign_in_link
 from .state import StateFolder, SuiteFile
 
 SEATS = 4
@@ -48,6 +49,7 @@ async def up(
             folder,
             key,
             evaluators=evaluators,
+            console=True,
             ports=Ports(port),
             restart=True,
             report=say,
@@ -68,6 +70,7 @@ async def up(
                 playing = [RULE_SETS[i // SEATS % len(RULE_SETS)] for i in range(SEATS * tables)]
                 waiting = [rules for rules in RULE_SETS for _ in range(STANDBY)]
                 bots = make_bots(range(len(playing) + len(waiting)), access, turn_seconds)
+                _say_console(console, suite)
                 _say_bots(console, tables)
                 try:
                     async with asyncio.TaskGroup() as group:
@@ -99,6 +102,17 @@ def _say_addresses(console: Console, suite: SuiteFile, folder: StateFolder) -> N
             listed.add_row(service, address.grpc, f"http://{address.metrics}/metrics")
     console.print(listed)
     console.print(f"[dim]State, logs and key: {folder.path}[/dim]", soft_wrap=True)
+
+
+def _say_console(console: Console, suite: SuiteFile) -> None:
+    link = sign_in_link(suite.page, suite.key, "operator", default_name(), LINK_HOURS)
+    console.print(f"The tables in a browser: [bold]{suite.page}[/bold], signed in by this link,")
+    console.print(link, soft_wrap=True)
+    console.print(
+        f"[dim]for an operator, good for {LINK_HOURS:.0f} hours; for somebody who may only look: "
+        "fangcheng console --role viewer[/dim]",
+        soft_wrap=True,
+    )
 
 
 def _say_bots(console: Console, tables: int) -> None:

@@ -366,6 +366,7 @@ class RuleSet(_message.Message):
     TREASURE_FIELD_NUMBER: _builtins.int
     PIAO_FIELD_NUMBER: _builtins.int
     FLOWERS_WIN_FIELD_NUMBER: _builtins.int
+    UNITS_OF_WAITS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Id, such as `baishan_kele`."""
     revision: _builtins.int
@@ -388,6 +389,10 @@ class RuleSet(_message.Message):
     """A tile of the wall is turned up as the treasure (宝牌)."""
     flowers_win: _builtins.int
     """How many flowers win at once when a seat has laid them down; 0: none do."""
+    units_of_waits: _builtins.bool
+    """Waits tell what they are paid (`Wait.least_units`); none then means that the tile is not won on a
+    discard.
+    """
     @_builtins.property
     def tiles(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """The kinds of tile that are played, each as often as it is in the set."""
@@ -441,10 +446,11 @@ class RuleSet(_message.Message):
         treasure: _builtins.bool = ...,
         piao: _abc.Iterable[_builtins.int] | None = ...,
         flowers_win: _builtins.int = ...,
+        units_of_waits: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "flowers_win", b"flowers_win", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "packed_options", b"packed_options", "piao", b"piao", "ready_check", b"ready_check", "revision", b"revision", "starts_over", b"starts_over", "tiles", b"tiles", "titles", b"titles", "treasure", b"treasure", "whirlwind", b"whirlwind"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declarations", b"declarations", "fan_items", b"fan_items", "flowers_win", b"flowers_win", "id", b"id", "name_en", b"name_en", "name_zh", b"name_zh", "options", b"options", "packed_options", b"packed_options", "piao", b"piao", "ready_check", b"ready_check", "revision", b"revision", "starts_over", b"starts_over", "tiles", b"tiles", "titles", b"titles", "treasure", b"treasure", "units_of_waits", b"units_of_waits", "whirlwind", b"whirlwind"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

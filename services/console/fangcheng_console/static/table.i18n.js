@@ -68,7 +68,7 @@ export default {
     "board.wall.left": "牌墙余牌",
     "board.treasure": "宝牌：{tile}",
     "board.treasure.was": "{tile}，已换下的宝牌",
-    "board.die": "骰子：{value}",
+    "board.die": "点数：{value}",
     "board.summary": "第 {hand} 局，庄家 {dealer}，牌墙剩 {wall} 张。",
     "board.summary.turn": "轮到 {name}。",
     "board.summary.unplayed": "尚未开局。"

@@ -1,0 +1,46 @@
+// Amounts as people read them, and the words for why money moved.
+
+import { add, has, language, locale, t } from "./i18n.js";
+import words from "./money.i18n.js";
+
+add(words);
+
+const MINUS = "−";
+
+/**
+ * A whole number (or its text, beyond what a number holds) with its digits in groups: "−12,345";
+ * with `minorDigits` of a currency, "−123.45".
+ */
+export function amount(value, minorDigits = 0) {
+  const whole = BigInt(value);
+  const digits = String(whole < 0n ? -whole : whole).padStart(minorDigits + 1, "0");
+  const head = digits.slice(0, digits.length - minorDigits);
+  const tail = minorDigits ? `.${digits.slice(-minorDigits)}` : "";
+  const grouped = new Intl.NumberFormat(locale(), { useGrouping: true }).format(BigInt(head));
+  return `${whole < 0n ? MINUS : ""}${grouped}${tail}`;
+}
+
+/** The same with a sign before what is gained, too: "+320". */
+export function signed(value, minorDigits = 0) {
+  return `${BigInt(value) > 0n ? "+" : ""}${amount(value, minorDigits)}`;
+}
+
+/** The class of an amount: "good" above 0, "bad" below. */
+export function tone(value) {
+  const whole = BigInt(value);
+  return whole > 0n ? "good" : whole < 0n ? "bad" : "";
+}
+
+/** Why something was paid or entered, in words; a reason of somebody else's stays as it is. */
+export function reasonName(reason) {
+  return has(`reason.${reason}`) ? t(`reason.${reason}`) : reason;
+}
+
+/** The currencies of a wallet, for names and digits: `of(id)` is `{name, digits}`. */
+export function currencies(listed) {
+  const known = new Map(listed.map((one) => [one.currency, one]));
+  return {
+    name: (id) => known.get(id)?.names[language()] || id,
+    digits: (id) => known.get(id)?.minor_digits ?? 0,
+  };
+}
