@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     logbook,
     operate,
+    overview,
     signing_in,
     table,
     trying,
@@ -15,6 +16,7 @@ from .web import Feature
 FEATURES: tuple[Feature, ...] = (
     signing_in.feature,
     table.feature,
+    overview.feature,
     trying.feature,
     wallet.feature,
     operate.feature,
