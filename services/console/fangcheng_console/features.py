@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import hands, links, logbook, operate, overview, replay, signing_in, trying, wallet
+from . import hands, links, logbook, operate, overview, replay, signing_in, table, trying, wallet
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
@@ -10,6 +10,7 @@ FEATURES: tuple[Feature, ...] = (
     replay.feature,
     hands.feature,
     links.feature,
+    table.feature,
     overview.feature,
     trying.feature,
     wallet.feature,
