@@ -11,7 +11,7 @@ import { checksPanel } from "./replay.checks.js";
 import { evaluatorPanel } from "./replay.evaluator.js";
 import { linksPanel } from "./replay.links.js";
 
-export const css = ["table", "result", "replay"];
+export const css = ["board", "result", "replay"];
 
 const SEATS = [0, 1, 2, 3];
 const SPEEDS = [0.5, 1, 2, 4, 8];
