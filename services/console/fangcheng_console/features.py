@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from . import logbook, operate, signing_in, trying, wallet
+from . import logbook, operate, overview, signing_in, trying, wallet
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
     signing_in.feature,
+    overview.feature,
     trying.feature,
     wallet.feature,
     operate.feature,

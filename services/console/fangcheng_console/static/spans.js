@@ -1,0 +1,53 @@
+// Spans of time and sizes, as short as they can be read.
+
+import { locale } from "./i18n.js";
+
+const UNITS = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+  ["second", 1],
+];
+
+// A span in its largest unit: "3 min", "2 小时".
+export function span(seconds) {
+  const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? UNITS[UNITS.length - 1];
+  const shown = Math.max(0, Math.floor(seconds / length));
+  return new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "short" }).format(shown);
+}
+
+// How long ago something was, given in ms.
+export function ago(ms) {
+  return span(ms / 1000);
+}
+
+// A time that something takes: "0.8 ms", "1.6 s".
+export function took(seconds) {
+  if (seconds >= 120) return span(seconds);
+  const isShort = seconds < 1;
+  return new Intl.NumberFormat(locale(), {
+    style: "unit",
+    unit: isShort ? "millisecond" : "second",
+    unitDisplay: "short",
+    maximumSignificantDigits: seconds >= 100 ? 3 : 2,
+  }).format(isShort ? seconds * 1000 : seconds);
+}
+
+// A number with no more digits than one reads.
+export function short(value) {
+  return new Intl.NumberFormat(locale(), { maximumSignificantDigits: value >= 100 ? 21 : 2, maximumFractionDigits: value >= 100 ? 0 : 2 }).format(value);
+}
+
+export function percent(share) {
+  return new Intl.NumberFormat(locale(), { style: "percent", maximumFractionDigits: share < 0.1 ? 1 : 0 }).format(share);
+}
+
+export function bytes(value) {
+  const isLarge = value >= 2 ** 30;
+  return new Intl.NumberFormat(locale(), {
+    style: "unit",
+    unit: isLarge ? "gigabyte" : "megabyte",
+    unitDisplay: "short",
+    maximumFractionDigits: isLarge ? 1 : 0,
+  }).format(value / (isLarge ? 2 ** 30 : 2 ** 20));
+}
