@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from contextlib import aclosing
 from typing import Any, Protocol, TypeVar, cast
 
 import grpc
@@ -22,6 +23,8 @@ from fangcheng_client.problems import explain
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 3.0
+
+_OVER = frozenset({"REQUEST_ID_REUSED", "TABLE_CLOSED"})
 
 
 class _Message(Protocol):
@@ -91,25 +94,52 @@ def watch(
     table_id: str,
     from_number: int = 0,
     *,
+    reveal: table_pb2.Reveal | None = None,
     elsewhere: grpc.aio.Channel | None = None,
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
     on_talk: Callable[[table_pb2.Talk], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
-    """The spectators' events of a table after ``from_number``; otherwise as ``attend``."""
+    """The spectators' events of a table after ``from_number``; otherwise as ``attend``.
+
+    ``reveal``: an operator has all tiles shown of the hand in play, or else of the next one, with
+    what the seats are asked; ``from_number`` is not looked at, the stream begins with a snapshot
+    and ends with that hand. It is noted once, however often the connection breaks.
+    """
     next_stub = _stubs(channel, elsewhere)
 
     def open_stream(
         number: int, snapshot: bool
     ) -> grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]:
         request = table_pb2.WatchRequest(table_id=table_id, from_number=number, snapshot=snapshot)
+        if reveal is not None:
+            request.reveal.CopyFrom(reveal)
         stream = next_stub().Watch(request)
         return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]", stream)
 
-    return resumed(
+    if reveal is not None:
+        from_number = 0
+    events = resumed(
         open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk
     )
+    return events if reveal is None else _of_one_hand(events)
+
+
+async def _of_one_hand(
+    events: AsyncGenerator[events_pb2.TableEvent, None],
+) -> AsyncGenerator[events_pb2.TableEvent, None]:
+    """The events of a hand that is revealed, until it is over: be it while nothing is connected."""
+    has_begun = False
+    async with aclosing(events):
+        try:
+            async for event in events:
+                has_begun = True
+                yield event
+        except grpc.aio.AioRpcError as error:
+            # The same request was taken once: it was for the hand before this one, or for the last.
+            if not (has_begun and explain(error).reason in _OVER):
+                raise
 
 
 def _stubs(
@@ -127,7 +157,7 @@ async def resumed(
     silence_seconds: float,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
     on_talk: Callable[[table_pb2.Talk], None] | None = None,
-) -> AsyncIterator[events_pb2.TableEvent]:
+) -> AsyncGenerator[events_pb2.TableEvent, None]:
     """The events of a stream that is opened again and again.
 
     ``open_stream(last number received, whether to begin with a snapshot)`` opens it.
@@ -135,8 +165,7 @@ async def resumed(
     Raises ``AioRpcError``, ``TimeoutError`` (the stream fell silent) and ``MissingEvent``.
     """
     last, snapshot = from_number, False
-    pause_seconds = FIRST_PAUSE_SECONDS
-    alive = time.monotonic()
+    breaks = Breaks(give_up_seconds)
     while True:
         call = open_stream(last, snapshot)
         try:
@@ -145,8 +174,7 @@ async def resumed(
                     message = await call.read()
                 if message is grpc.aio.EOF:
                     return
-                alive = time.monotonic()
-                pause_seconds = FIRST_PAUSE_SECONDS
+                breaks.alive()
                 kind = cast(M, message).WhichOneof("message")
                 if kind == "heartbeat":
                     if on_heartbeat is not None:
@@ -172,16 +200,62 @@ async def resumed(
                 yield event
             continue
         except (grpc.aio.AioRpcError, TimeoutError) as error:
-            if not _passes_by_waiting(error) or time.monotonic() - alive > give_up_seconds:
-                raise
+            breaks.check(error)
         finally:
             call.cancel()
-        # Spread out, so that the viewers of a lost replica do not all come back at once.
-        await asyncio.sleep(pause_seconds * random.uniform(0.5, 1.0))  # noqa: S311 (no secret)
-        pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+        await breaks.pause()
 
 
-def _passes_by_waiting(error: grpc.aio.AioRpcError | TimeoutError) -> bool:
-    if isinstance(error, TimeoutError):
-        return True
-    return explain(error).passes
+async def reopened(
+    open_stream: Callable[[], Any], give_up_seconds: float, silence_seconds: float | None = None
+) -> AsyncGenerator[Any, None]:
+    """The messages of a stream that begins anew whenever it is opened; None before each beginning.
+
+    Ends when the stream does. ``silence_seconds``: None: it may be silent for as long as it likes.
+    Raises ``AioRpcError`` and ``TimeoutError`` as ``resumed``.
+    """
+    breaks = Breaks(give_up_seconds)
+    while True:
+        yield None
+        call = open_stream()
+        try:
+            while True:
+                async with asyncio.timeout(silence_seconds):
+                    message = await call.read()
+                if message is grpc.aio.EOF:
+                    return
+                breaks.alive()
+                yield message
+        except (grpc.aio.AioRpcError, TimeoutError) as error:
+            breaks.check(error)
+        finally:
+            call.cancel()
+        await breaks.pause()
+
+
+class Breaks:
+    """Says after each break of a stream whether it is opened again, and when."""
+
+    def __init__(self, give_up_seconds: float) -> None:
+        """``give_up_seconds``: how long nothing may have come."""
+        self._give_up_seconds = give_up_seconds
+        self.alive()
+
+    def alive(self) -> None:
+        """A message has come."""
+        self._alive = time.monotonic()
+        self._pause_seconds = FIRST_PAUSE_SECONDS
+
+    def check(self, error: grpc.aio.AioRpcError | TimeoutError) -> None:
+        """Raise what does not pass by waiting, or has been waited for long enough."""
+        passes = isinstance(error, TimeoutError) or explain(error).passes
+        if not passes or time.monotonic() - self._alive > self._give_up_seconds:
+            raise error
+
+    async def pause(self) -> None:
+        """Wait, longer each time; spread out, so that the viewers of a lost replica do not all come
+        back at once.
+        """
+        seconds = self._pause_seconds * random.uniform(0.5, 1.0)  # noqa: S311 (no secret)
+        self._pause_seconds = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
+        await asyncio.sleep(seconds)
