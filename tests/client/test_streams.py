@@ -22,7 +22,20 @@ Step = int | Exception | str | events_pb2.TableEvent
 """What a table does next: send an event (of a number), fail, `beat`, or `hang`."""
 
 
-class Table:
+class Scripted:
+    """A service of which only some calls are played."""
+
+    async def _other(self, request: Any, context: Any) -> Any:
+        raise AssertionError("not called here")
+
+    def __getattr__(self, name: str) -> Any:
+        """The calls of the contract that are not played."""
+        if name[0].isupper():
+            return self._other
+        raise AttributeError(name)
+
+
+class Table(Scripted):
     """A table whose streams go as they are told, one list of steps for each that is opened."""
 
     def __init__(self, *scripts: list[Step]) -> None:
@@ -58,34 +71,26 @@ class Table:
             else:
                 await asyncio.Event().wait()
 
-    async def _other(self, request: Any, context: Any) -> Any:
-        raise AssertionError("not called here")
-
-    def __getattr__(self, name: str) -> Any:
-        """The calls of the contract that are not played here."""
-        if name[0].isupper():
-            return self._other
-        raise AttributeError(name)
-
 
 AWAY = errors.Unavailable("DRAINING", "Elsewhere.")
 
 
 @asynccontextmanager
-async def connected(table: Table) -> AsyncIterator[grpc.aio.Channel]:
+async def connected(
+    service: Scripted,
+    add: Callable[[Any, Any], None] = table_pb2_grpc.add_TableServiceServicer_to_server,
+    name: str = "table",
+) -> AsyncIterator[grpc.aio.Channel]:
+    """A channel of a player to a service that goes as it is told."""
+    added = add.__name__.removeprefix("add_").removesuffix("Servicer_to_server")
+
     @asynccontextmanager
     async def open_service(settings: Settings, kit: Kit) -> AsyncIterator[list[Servicer]]:
-        yield [
-            Servicer(
-                table_pb2_grpc.add_TableServiceServicer_to_server,
-                table,
-                "fangcheng.table.v1.TableService",
-            )
-        ]
+        yield [Servicer(add, service, f"fangcheng.{name}.v1.{added}")]
 
     settings = Settings(dev_key=KEY, drain_seconds=0.0, grace_seconds=1.0)
     async with (
-        serving("table", settings, open_service) as server,
+        serving(name, settings, open_service) as server,
         connect(server.address, token=mint_token(KEY, "player:ming")) as channel,
     ):
         yield channel

@@ -151,7 +151,7 @@ async def test_the_source_runs_while_somebody_looks_and_a_little_longer():
             ended.append(1)
 
     feeds = Feeds()
-    async with feeds.running():
+    async with feeds.running(asyncio.Event()):
         feed = feeds.get("t1", source, linger_seconds=0.02)
         assert feeds.get("t1", source) is feed
         for _ in range(3):  # a page that is opened again at once finds it running
@@ -186,7 +186,7 @@ async def test_streams_end_with_what_they_show(fails: bool):
         raise RuntimeError("the table is not to be read")
 
     viewer = Viewer()
-    async with feeds.running():
+    async with feeds.running(asyncio.Event()):
         task = asyncio.create_task(viewer.look(feeds.get("t1", source)))
         await viewer.until(lambda: bool(viewer.pictures))
         if fails:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import grpc.aio
 import pytest
 from rich.console import Console, RenderableType
 
@@ -126,16 +127,16 @@ async def test_the_list_of_tables_stays_up_to_date(tmp_path: Path, closed: bool)
     newest: Sequence[Listed] = []
     seen: list[str] = []
 
-    async def follow(stub: Any) -> None:
+    async def follow(channel: grpc.aio.Channel) -> None:
         nonlocal newest
-        async for newest in followed(stub, closed=closed):
+        async for newest in followed(channel, closed=closed):
             seen.append(" ".join(table.table_id for table in newest))
 
     async with world(tmp_path, summary_seconds=0.02) as service:
         operator = service.stub("operator")
         old = (await operator.CreateTable(request("r1"))).table.table_id
         await play_all(service, old)
-        following = asyncio.create_task(follow(operator))
+        following = asyncio.create_task(follow(service.channel("operator")))
         await until(lambda: len(seen) > 0)
         before = [old] if closed else []
         assert seen == [" ".join(before)]

@@ -16,6 +16,7 @@ from fangcheng_table.feed import Feed
 from fangcheng_table.lobby import Lobby
 from fangcheng_table.operating import Order
 from fangcheng_table.state import TableState
+from fangcheng_table.store import Owner
 
 from .tables import Drive, at_random, created
 from .world import PLAYERS, play_all, request, until, until_attended, world
@@ -131,8 +132,66 @@ def test_many_tables_come_in_many_messages(monkeypatch):
     monkeypatch.setattr(lobby, "MOST_SUMMARIES", 3)
     ids = [f"t{number}" for number in range(8)]
     tables: list[Any] = [Shown(Drive.of(replace(created(), table_id=one)), one) for one in ids]
-    changes = list(Lobby(lambda: tables, "", {}).look())
+    changes = Lobby(lambda: tables, "", {}).look()
     assert [len(change.tables) for change in changes] == [3, 3, 2]
+    assert [change.complete for change in changes] == [False, False, True]
+
+
+def test_the_first_picture_is_complete_be_it_empty_and_none_after_it():
+    tables: list[Any] = []
+    watcher = Lobby(lambda: tables, "", {})
+    assert watcher.look() == [wire.TableChanges(complete=True)]
+    tables.append(Shown(Drive.of(created())))
+    (change,) = watcher.look()
+    assert not change.complete
+
+
+class Others:
+    """Streams of other processes, which tell what they are told to."""
+
+    def __init__(self, *messages: wire.WatchTablesResponse) -> None:
+        self.messages = list(messages)
+
+    async def read(self) -> Any:
+        if not self.messages:
+            await asyncio.Event().wait()
+        return self.messages.pop(0)
+
+    def cancel(self) -> None:
+        """Nobody reads on."""
+
+
+async def test_a_first_picture_waits_for_the_other_replicas_but_not_for_one_that_hangs(monkeypatch):
+    told = wire.WatchTablesResponse(changes=summaries("t1"))
+    whole = wire.WatchTablesResponse(changes=wire.TableChanges(complete=True))
+    streams = {"b:1": Others(told, whole), "c:1": Others()}
+    owners = [Owner(endpoint, endpoint) for endpoint in streams]
+
+    async def others() -> list[Owner]:
+        return owners
+
+    async def first(patience_seconds: float) -> list[str]:
+        monkeypatch.setattr(lobby, "PATIENCE_SECONDS", patience_seconds)
+        watcher = Lobby(list, "", {})
+        elsewhere = lobby.Elsewhere(watcher, others, streams.__getitem__)
+        task = asyncio.create_task(elsewhere.run())
+        await elsewhere.told()
+        task.cancel()
+        (change,) = watcher.look()
+        assert change.complete
+        return [table.table_id for table in change.tables]
+
+    assert await first(0.2) == ["t1"]
+    streams["b:1"].messages += [told, whole]
+    owners.pop()
+    assert await first(600) == ["t1"]
+
+
+async def test_a_lobby_without_tables_says_so_at_once(service):
+    async with asyncio.timeout(8):  # no heartbeat comes before ten seconds
+        call = service.stub("operator").WatchTables(wire.WatchTablesRequest())
+        assert (await call.read()).changes == wire.TableChanges(complete=True)
+    call.cancel()
 
 
 def summaries(*table_ids: str) -> wire.TableChanges:

@@ -142,6 +142,13 @@ async def test_a_gateway_has_seats_of_all_replicas_on_one_stream(tmp_path):
 async def test_a_lobby_at_any_replica_is_told_of_the_tables_of_all(tmp_path):
     async with replicas(tmp_path, summary_seconds=0.05) as (one, other):
         tables = [await make(one, "r1"), await make(other, "r2")]
+        # The first picture has them all.
+        first = other.player("eve").WatchTables(wire.WatchTablesRequest())
+        whole: set[str] = set()
+        while not (changes := (await first.read()).changes).complete:
+            whole |= {table.table_id for table in changes.tables}
+        assert whole | {table.table_id for table in changes.tables} == set(tables)
+        first.cancel()
         seen: dict[str, str] = {}
         gone: list[str] = []
 

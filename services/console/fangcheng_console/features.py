@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from . import logbook, operate, overview, signing_in, trying, wallet
+from . import (
+    logbook,
+    operate,
+    overview,
+    signing_in,
+    table,
+    trying,
+    wallet,
+)
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
     signing_in.feature,
+    table.feature,
     overview.feature,
     trying.feature,
     wallet.feature,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import Any
 
 import structlog
@@ -42,16 +42,19 @@ class Feed:
         *,
         gather_seconds: float = GATHER_SECONDS,
         linger_seconds: float = LINGER_SECONDS,
+        viewing: Callable[[], AbstractContextManager[None]] = nullcontext,
         on_idle: Callable[[], None] = lambda: None,
     ) -> None:
         """`source`: publishes to the feed; begun by the first viewer, and cancelled
-        `linger_seconds` after the last one, when `on_idle` is told too."""
+        `linger_seconds` after the last one, when `on_idle` is told too. `viewing`: entered for
+        each viewer, for who counts them."""
         self.version = 0
         """Counts what was sent; viewers miss some of them."""
         self.viewers = 0
         self._source = source
         self._gather_seconds = gather_seconds
         self._linger_seconds = linger_seconds
+        self._viewing = viewing
         self._on_idle = on_idle
         self._make: Callable[[], Picture] | None = None
         self._message = b""
@@ -92,7 +95,8 @@ class Feed:
         if self._make is not None:
             self._schedule()
         try:
-            yield
+            with self._viewing():
+                yield
         finally:
             self.viewers -= 1
             self.linger()
@@ -192,10 +196,19 @@ class Feeds:
         return len(self._feeds)
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Ends all of them at last."""
+    async def running(self, draining: asyncio.Event) -> AsyncIterator[None]:
+        """Ends all of them at last, and as soon as the process is told to stop."""
+        stopping = asyncio.create_task(self._stop_with(draining))
         try:
             yield
         finally:
-            for feed in list(self._feeds.values()):
-                feed.end()
+            stopping.cancel()
+            self._end_all()
+
+    async def _stop_with(self, draining: asyncio.Event) -> None:
+        await draining.wait()
+        self._end_all()
+
+    def _end_all(self) -> None:
+        for feed in list(self._feeds.values()):
+            feed.end()

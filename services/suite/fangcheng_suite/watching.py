@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
-from fangcheng_client import watch
+from fangcheng_client import follow_tables, watch
 from fangcheng_client.view import TableView, shown_name
 from fangcheng_rules.errors import RulesError
 from fangcheng_rules.rulesets import rule_set
@@ -44,18 +44,16 @@ async def show_tables(
 ) -> None:
     """Print the tables; live: as they change, until cancelled."""
     async with access.channel("table") as channel:
-        stub = table_pb2_grpc.TableServiceStub(channel)
         if not live:
+            stub = table_pb2_grpc.TableServiceStub(channel)
             console.print(listed(await _tables(stub, closed), ink))
             return
         with Live(console=console, auto_refresh=False) as screen:
-            async for tables in followed(stub, closed=closed):
+            async for tables in followed(channel, closed=closed):
                 screen.update(listed(tables, ink), refresh=True)
 
 
-async def followed(
-    stub: table_pb2_grpc.TableServiceAsyncStub, *, closed: bool
-) -> AsyncIterator[Sequence[Listed]]:
+async def followed(channel: grpc.aio.Channel, *, closed: bool) -> AsyncIterator[Sequence[Listed]]:
     """The live tables, newest first, each time they have changed; closed: closed ones too.
 
     Raises SuiteError.
@@ -63,20 +61,17 @@ async def followed(
     known: dict[str, Listed] = {}
     if closed:
         # The stream tells of those alone that close from now on.
-        old = await _tables(stub, closed=True)
+        old = await _tables(table_pb2_grpc.TableServiceStub(channel), closed=True)
         known = {table.table_id: table for table in old if _is_closed(table)}
     try:
-        yield list(known.values())
-        async for message in stub.WatchTables(table_pb2.WatchTablesRequest()):
-            for table in message.changes.tables:
-                known[table.table_id] = table
-            for table_id in message.changes.gone:
+        async for news in follow_tables(channel):
+            known.update((table.table_id, table) for table in news.changed)
+            for table_id in news.gone:
                 if not (closed and _is_closed(known[table_id])):
                     del known[table_id]
-            if message.HasField("changes"):
-                yield sorted(
-                    known.values(), key=lambda table: table.created.ToNanoseconds(), reverse=True
-                )
+            yield sorted(
+                known.values(), key=lambda table: table.created.ToNanoseconds(), reverse=True
+            )
     except grpc.aio.AioRpcError as error:
         raise from_call(error, "following the tables") from error
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,9 @@ from .views import SPECTATORS
 
 LOOK_SECONDS = 1.0
 """How often other processes are looked for."""
+
+PATIENCE_SECONDS = 2.0
+"""How long a first picture waits for what other processes tell."""
 
 MOST_SUMMARIES = 256
 """Summaries in one message at most."""
@@ -90,6 +94,7 @@ class Lobby:
         self._gone: set[str] = set()
         self._known: set[str] = set()
         """Tables that it was told of."""
+        self._has_looked = False
 
     def hear(self, endpoint: str, changes: wire.TableChanges) -> None:
         """What another process tells of its tables."""
@@ -99,16 +104,21 @@ class Lobby:
         """Another process tells of its tables no more."""
         self._note(endpoint, gone=[one for one, at in self._played_at.items() if at == endpoint])
 
-    def look(self) -> Iterator[wire.TableChanges]:
-        """What has changed since the last look."""
+    def look(self) -> list[wire.TableChanges]:
+        """What has changed since the last look; at the first one all there is, be it nothing."""
         self._look_here()
         changed, self._changed = list(self._changed.values()), {}
         gone, self._gone = sorted(self._gone), set()
         self._known = (self._known | {table.table_id for table in changed}).difference(gone)
-        for start in range(0, len(changed), MOST_SUMMARIES):
-            yield wire.TableChanges(tables=changed[start : start + MOST_SUMMARIES])
-        if gone:
-            yield wire.TableChanges(gone=gone)
+        messages = [
+            wire.TableChanges(tables=changed[start : start + MOST_SUMMARIES])
+            for start in range(0, len(changed), MOST_SUMMARIES)
+        ]
+        if gone or not (messages or self._has_looked):
+            messages.append(wire.TableChanges(gone=gone))
+        if not self._has_looked:
+            self._has_looked = messages[-1].complete = True
+        return messages
 
     def _note(
         self, at: str, tables: Iterable[wire.TableSummary] = (), gone: Iterable[str] = ()
@@ -174,13 +184,26 @@ class Elsewhere:
         self._others = others
         self._open_stream = open_stream
         self._followed: dict[str, asyncio.Task[None]] = {}
+        self._silent: set[str] | None = None
+        """Who has not told of all its tables yet; None: nobody was looked for yet."""
+        self._told = asyncio.Event()
+
+    async def told(self) -> None:
+        """Wait until all that there were at first have told of their tables, but not for long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._told.wait()
 
     async def run(self) -> None:
         """Until cancelled."""
         loop = asyncio.get_running_loop()
         try:
             while True:
-                for owner in await self._others():
+                others = await self._others()
+                if self._silent is None:
+                    self._silent = {owner.endpoint for owner in others}
+                    self._has_told("")
+                for owner in others:
                     if owner.endpoint not in self._followed:
                         task = loop.create_task(self._follow(owner.endpoint))
                         self._followed[owner.endpoint] = task
@@ -195,12 +218,21 @@ class Elsewhere:
         try:
             while (message := await stream.read()) is not grpc.aio.EOF:
                 self._lobby.hear(endpoint, message.changes)
+                if message.changes.complete or message.HasField("heartbeat"):
+                    self._has_told(endpoint)
         except grpc.aio.AioRpcError:
             pass  # it has gone, or will be found again
         finally:
             stream.cancel()
             self._lobby.lose(endpoint)
             self._followed.pop(endpoint, None)
+            self._has_told(endpoint)
+
+    def _has_told(self, endpoint: str) -> None:
+        if self._silent is not None:
+            self._silent.discard(endpoint)
+            if not self._silent:
+                self._told.set()
 
 
 def _tell_more(

@@ -188,12 +188,13 @@ class TableServicer(TableServiceServicer):
             insight=None if current().kind == "player" else self._insight,
         )
         elsewhere: asyncio.Task[None] | None = None
-        if not was_passed_on(context):
-            following = Elsewhere(
-                lobby, self._tables.others, self.peers.lobby(context, request)
-            ).run()
-            elsewhere = asyncio.get_running_loop().create_task(following)
         try:
+            if not was_passed_on(context):
+                following = Elsewhere(
+                    lobby, self._tables.others, self.peers.lobby(context, request)
+                )
+                elsewhere = asyncio.get_running_loop().create_task(following.run())
+                await following.told()
             while True:
                 for changes in lobby.look():
                     yield wire.WatchTablesResponse(changes=changes)

@@ -6,13 +6,15 @@
 
 ``connect`` sets up what every client of the suite should have (spreading calls over replicas,
 health checks, retries, keepalive, a deadline, the token). ``attend`` and ``watch`` survive broken
-connections; ``TableView`` is what their events add up to. ``explain`` reads the reason out of a
-refused call. ``notation`` turns tile numbers into text and back. ``hands`` evaluates hands by the
-thousand; it needs NumPy (the extra ``hands``).
+connections; ``TableView`` is what their events add up to. ``follow_tables``, ``follow_ticket`` and
+``follow_room`` survive them too, for lobbies and whoever waits for a table. ``explain`` reads the
+reason out of a refused call. ``notation`` turns tile numbers into text and back. ``hands``
+evaluates hands by the thousand; it needs NumPy (the extra ``hands``).
 ``service_config.json`` beside this file is the set-up for other languages.
 """
 
 from fangcheng_client.channel import SERVICE_CONFIG, connect
+from fangcheng_client.following import TablesNews, follow_room, follow_tables, follow_ticket
 from fangcheng_client.problems import Problem, explain
 from fangcheng_client.streams import attend, resumed, watch
 from fangcheng_client.view import TableView
@@ -21,9 +23,13 @@ __all__ = [
     "SERVICE_CONFIG",
     "Problem",
     "TableView",
+    "TablesNews",
     "attend",
     "connect",
     "explain",
+    "follow_room",
+    "follow_tables",
+    "follow_ticket",
     "resumed",
     "watch",
 ]

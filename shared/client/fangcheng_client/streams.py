@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
 from typing import Any, Protocol, TypeVar, cast
 
 import grpc
@@ -135,8 +135,7 @@ async def resumed(
     Raises ``AioRpcError``, ``TimeoutError`` (the stream fell silent) and ``MissingEvent``.
     """
     last, snapshot = from_number, False
-    pause_seconds = FIRST_PAUSE_SECONDS
-    alive = time.monotonic()
+    breaks = Breaks(give_up_seconds)
     while True:
         call = open_stream(last, snapshot)
         try:
@@ -145,8 +144,7 @@ async def resumed(
                     message = await call.read()
                 if message is grpc.aio.EOF:
                     return
-                alive = time.monotonic()
-                pause_seconds = FIRST_PAUSE_SECONDS
+                breaks.alive()
                 kind = cast(M, message).WhichOneof("message")
                 if kind == "heartbeat":
                     if on_heartbeat is not None:
@@ -172,16 +170,62 @@ async def resumed(
                 yield event
             continue
         except (grpc.aio.AioRpcError, TimeoutError) as error:
-            if not _passes_by_waiting(error) or time.monotonic() - alive > give_up_seconds:
-                raise
+            breaks.check(error)
         finally:
             call.cancel()
-        # Spread out, so that the viewers of a lost replica do not all come back at once.
-        await asyncio.sleep(pause_seconds * random.uniform(0.5, 1.0))  # noqa: S311 (no secret)
-        pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+        await breaks.pause()
 
 
-def _passes_by_waiting(error: grpc.aio.AioRpcError | TimeoutError) -> bool:
-    if isinstance(error, TimeoutError):
-        return True
-    return explain(error).passes
+async def reopened(
+    open_stream: Callable[[], Any], give_up_seconds: float, silence_seconds: float | None = None
+) -> AsyncGenerator[Any, None]:
+    """The messages of a stream that begins anew whenever it is opened; None before each beginning.
+
+    Ends when the stream does. ``silence_seconds``: None: it may be silent for as long as it likes.
+    Raises ``AioRpcError`` and ``TimeoutError`` as ``resumed``.
+    """
+    breaks = Breaks(give_up_seconds)
+    while True:
+        yield None
+        call = open_stream()
+        try:
+            while True:
+                async with asyncio.timeout(silence_seconds):
+                    message = await call.read()
+                if message is grpc.aio.EOF:
+                    return
+                breaks.alive()
+                yield message
+        except (grpc.aio.AioRpcError, TimeoutError) as error:
+            breaks.check(error)
+        finally:
+            call.cancel()
+        await breaks.pause()
+
+
+class Breaks:
+    """Says after each break of a stream whether it is opened again, and when."""
+
+    def __init__(self, give_up_seconds: float) -> None:
+        """``give_up_seconds``: how long nothing may have come."""
+        self._give_up_seconds = give_up_seconds
+        self.alive()
+
+    def alive(self) -> None:
+        """A message has come."""
+        self._alive = time.monotonic()
+        self._pause_seconds = FIRST_PAUSE_SECONDS
+
+    def check(self, error: grpc.aio.AioRpcError | TimeoutError) -> None:
+        """Raise what does not pass by waiting, or has been waited for long enough."""
+        passes = isinstance(error, TimeoutError) or explain(error).passes
+        if not passes or time.monotonic() - self._alive > self._give_up_seconds:
+            raise error
+
+    async def pause(self) -> None:
+        """Wait, longer each time; spread out, so that the viewers of a lost replica do not all come
+        back at once.
+        """
+        seconds = self._pause_seconds * random.uniform(0.5, 1.0)  # noqa: S311 (no secret)
+        self._pause_seconds = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
+        await asyncio.sleep(seconds)

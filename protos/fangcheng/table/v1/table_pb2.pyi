@@ -1308,6 +1308,11 @@ class TableChanges(_message.Message):
 
     TABLES_FIELD_NUMBER: _builtins.int
     GONE_FIELD_NUMBER: _builtins.int
+    COMPLETE_FIELD_NUMBER: _builtins.int
+    complete: _builtins.bool
+    """True once in a stream: with this message all has been told that there was when it began, be it
+    nothing. Of a replica that has not answered after two seconds the tables come later.
+    """
     @_builtins.property
     def tables(self) -> _containers.RepeatedCompositeFieldContainer[Global___TableSummary]:
         """New tables, and those that have changed; one that has closed comes a last time."""
@@ -1321,10 +1326,11 @@ class TableChanges(_message.Message):
         *,
         tables: _abc.Iterable[Global___TableSummary] | None = ...,
         gone: _abc.Iterable[_builtins.str] | None = ...,
+        complete: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["gone", b"gone", "tables", b"tables"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["complete", b"complete", "gone", b"gone", "tables", b"tables"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
