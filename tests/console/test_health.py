@@ -16,7 +16,7 @@ from fangcheng_console.findings import SERVICES, Finding, findings
 from fangcheng_console.health import Check, Health, Ledger, Serving
 from fangcheng_console.lobby import Tables
 from fangcheng_console.scrape import SERIES, Process, Scraper, Snapshot, targets
-from tests.console.test_lobby import of, summary
+from tests.console.test_lobby import summary
 from tests.promql import registered
 from tests.suite.whole import eventually, whole
 
@@ -327,8 +327,8 @@ async def test_the_processes_of_a_suite_are_shown_as_they_are(tmp_path: Path) ->
         operator = suite.channel("wallet", "operator:mei")
         ledger = Ledger(WalletServiceStub(operator))
         serving = Serving(channels)
-        tables = Tables(lambda: None)
-        tables.hear(of(summary("t1")))
+        tables = Tables(channels["table"])
+        tables.hear(summary("t1"))
         health = Health(scraper, tables, serving, ledger, "https://grafana.example")
         await scraper.scrape()
         await serving.ask()

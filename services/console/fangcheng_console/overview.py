@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from fangcheng.table.v1 import table_pb2
 from fangcheng_kit.settings import split_address
 
 from .figures import Figures
@@ -35,8 +34,7 @@ class Overview:
 
     def __init__(self, console: Console) -> None:
         backend, settings = console.backend, console.settings
-        tables: Any = backend.tables  # whose stub is that of sync calls
-        self.tables = Tables(lambda: tables.WatchTables(table_pb2.WatchTablesRequest()))
+        self.tables = Tables(backend.channels["table"])
         self.scraper = Scraper([*targets(settings.metrics), itself(console.kit.metrics_address)])
         self.figures = Figures(self.scraper, self._live_tables)
         self.serving = Serving(backend.channels)
