@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards tiles format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards tiles screenshots format bench locks dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -77,6 +77,9 @@ dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafa
 
 tiles: setup ## Draw the console's tiles; FONTS=folder of Noto CJK to take new characters up
 	$(BIN)/python -m tools.tiles $(if $(FONTS),--fonts $(FONTS))
+
+screenshots: setup ## Take the pictures of the console in docs/images, of a suite that is started for them
+	$(BIN)/python -m tools.screenshots
 
 format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .

@@ -41,6 +41,7 @@ class Table(Scripted):
     def __init__(self, *scripts: list[Step]) -> None:
         self.scripts = list(scripts)
         self.asked: list[tuple[str, int, bytes]] = []
+        self.reveals: list[table_pb2.Reveal] = []
         self.snapshots: list[bool] = []
         """Whether each stream was to begin with one."""
 
@@ -53,6 +54,7 @@ class Table(Scripted):
 
     async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:
         self.asked.append((request.table_id, request.from_number, b""))
+        self.reveals.append(request.reveal)
         self.snapshots.append(request.snapshot)
         async for kind, message in self._play():
             yield table_pb2.WatchResponse(**{kind: message})
@@ -114,6 +116,26 @@ async def test_a_broken_stream_goes_on_where_it_broke(open_stream: Open) -> None
     # gRPC itself repeats a stream that broke before its first message, with the same number.
     assert [number for _, number, _ in table.asked] == [0, 2, 3, 3]
     assert {name for name, _, _ in table.asked} == {"t1"}
+
+
+REVEAL = table_pb2.Reveal(request_id="case-81/1", reason="why?", case_id="case-81")
+
+
+@pytest.mark.parametrize("reason", ["REQUEST_ID_REUSED", "TABLE_CLOSED"])
+async def test_a_hand_that_is_revealed_is_over_though_it_ended_during_a_break(reason: str) -> None:
+    over = errors.FailedPrecondition(reason, "Another hand is played.")
+    shown = [snapshot(40), snapshot(42)]
+    table = Table([shown[0], 41, AWAY], [shown[1], AWAY], [over])
+    async with connected(table) as channel:
+        events = [event async for event in watch(channel, "t1", 7, reveal=REVEAL)]
+    assert [event.number for event in events] == [40, 41, 42]
+    assert table.reveals == [REVEAL] * 3
+    assert [number for _, number, _ in table.asked] == [0, 41, 42]
+    # One that was never begun is refused as it is.
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        async with connected(Table([over])) as channel:
+            await anext(watch(channel, "t1", reveal=REVEAL))
+    assert explain(caught.value).reason == reason
 
 
 async def test_a_stream_begins_after_the_number_it_is_given() -> None:

@@ -237,6 +237,33 @@ def test_a_prompt_is_open_until_its_own_closing() -> None:
     assert view.prompt is None
 
 
+def test_what_each_seat_is_asked_is_open_until_its_own_closing() -> None:
+    view = seated(own=None)
+    for seat in (0, 2):
+        prompt = events_pb2.Prompt(decision_id=f"1-{seat}", kind="claim")
+        told(view, seat_prompted=events_pb2.SeatPrompted(seat=seat, prompt=prompt))
+    before = view.copy()
+
+    def close(seat: int, decision_id: str) -> None:
+        closed = events_pb2.PromptClosed(decision_id=decision_id, why="answered")
+        told(view, seat_prompt_closed=events_pb2.SeatPromptClosed(seat=seat, closed=closed))
+
+    close(0, "1-9")
+    close(1, "1-0")
+    assert {seat: prompt.decision_id for seat, prompt in view.prompts.items()} == {
+        0: "1-0",
+        2: "1-2",
+    }
+    again = TableView()
+    told(again, snapshot=view.to_snapshot())
+    assert again.prompts == view.prompts
+    close(0, "1-0")
+    assert list(view.prompts) == [2]
+    assert list(before.prompts) == [0, 2]
+    told(view, hand_started=events_pb2.HandStarted(hand_number=2))
+    assert not view.prompts
+
+
 def test_the_end_of_a_hand_shows_all_and_the_next_one_clears_it() -> None:
     view = seated()
     hand = rules_pb2.FinishedHand(

@@ -15,14 +15,17 @@ def installed(program: str, package: str) -> str:
     with (Path(tempfile.gettempdir()) / "fangcheng-tests-apt.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
         if shutil.which(program) is None and os.geteuid() == 0:
-            quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-            subprocess.run(["apt-get", "update", "-q"], check=True, **quiet)
-            subprocess.run(
-                ["apt-get", "install", "-q", "-y", "--no-install-recommends", package],
-                check=True,
-                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-                **quiet,
-            )
+            for words in (
+                ("update", "-q"),
+                ("install", "-q", "-y", "--no-install-recommends", package),
+            ):
+                subprocess.run(
+                    ["apt-get", *words],
+                    check=True,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+                )
     found = shutil.which(program)
     assert found is not None, f"{program} is not installed, and only root may install {package}"
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +17,7 @@ from fangcheng.table.v1 import (
     records_pb2,
 )
 from fangcheng.table.v1 import table_pb2 as wire
-from fangcheng_client import TableView
+from fangcheng_client import TableView, watch
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_table import operating
 from fangcheng_table.errors import RequestIdReused
@@ -25,7 +27,7 @@ from fangcheng_table.operating import Order
 from fangcheng_table.views import RECORD, SPECTATORS
 
 from .tables import SLOW, Drive, at_random, created, of
-from .world import PLAYERS, play_all, refused, request, until_attended
+from .world import PLAYERS, play_all, refused, request, until_attended, world
 
 
 def driven(rules_id: str, seed: int = 3) -> Drive:
@@ -35,14 +37,29 @@ def driven(rules_id: str, seed: int = 3) -> Drive:
     return drive
 
 
+def prompted(event: events_pb2.TableEvent) -> events_pb2.Prompt | events_pb2.PromptClosed | None:
+    """What a seat is asked, or is no more, as only an operator with all tiles shown is told."""
+    if event.HasField("seat_prompted"):
+        return event.seat_prompted.prompt
+    return event.seat_prompt_closed.closed if event.HasField("seat_prompt_closed") else None
+
+
+def unnumbered(event: events_pb2.TableEvent) -> events_pb2.TableEvent:
+    copy = events_pb2.TableEvent()
+    copy.CopyFrom(event)
+    copy.number = 0
+    return copy
+
+
 def read(feed: Feed, viewer: int) -> dict[int, events_pb2.TableEvent]:
     numbers = range(feed.oldest(viewer) + 1, feed.last(viewer) + 1)
     return {number: feed.event(viewer, number) for number in numbers}
 
 
 @pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
-def test_whenever_it_begins_it_is_the_spectators_stream_with_open_tiles(rules):
+def test_whenever_it_begins_it_is_the_spectators_stream_with_open_tiles_and_prompts(rules):
     drive = driven(rules.id)
+    known: dict[int, events_pb2.TableEvent] = {}
     opened = [r.sequence for r in drive.records if isinstance(r.event, HandOpened)]
     for cut in range(1, len(drive.records), 23):
         feed = Feed()
@@ -56,18 +73,30 @@ def test_whenever_it_begins_it_is_the_spectators_stream_with_open_tiles(rules):
         shown.catch_up(drive.records[first - 1 : cut] if first else [])
         for one in (feed, shown):
             one.publish(drive.records[cut + 9 :])
-        spectators, all_open = read(feed, SPECTATORS), read(shown, RECORD)
-        assert shown.last(RECORD) == feed.last(SPECTATORS)
-        common = spectators.keys() & all_open.keys()
-        assert common
-        for number in common:
-            kind = spectators[number].WhichOneof("kind")
-            assert all_open[number].WhichOneof("kind") == kind
+        all_open = read(shown, RECORD)
+        assert list(all_open) == list(range(shown.oldest(RECORD) + 1, shown.last(RECORD) + 1))
+        # What they have in common, from the end.
+        open_to_all = [event for event in all_open.values() if not prompted(event)]
+        seen_by_all = list(read(feed, SPECTATORS).values())
+        count = min(len(open_to_all), len(seen_by_all))
+        assert count
+        for seen, shown_open in zip(seen_by_all[-count:], open_to_all[-count:], strict=True):
+            kind = seen.WhichOneof("kind")
+            assert shown_open.WhichOneof("kind") == kind
             if kind not in ("drawn", "dealt", "melded"):
-                assert all_open[number] == spectators[number]
+                assert unnumbered(shown_open) == unnumbered(seen)
         for event in all_open.values():
             assert event.drawn.tile or not event.HasField("drawn")
             assert all(tile for hand in event.dealt.hands for tile in hand.tiles)
+        # What each seat is sent, as far as both are kept.
+        for seat in range(4):
+            sent = [e for e in read(feed, seat).values() if e.HasField("prompt")]
+            told = [prompted(e) for e in all_open.values() if e.seat_prompted.seat == seat]
+            asked = [one for one in told if isinstance(one, events_pb2.Prompt)]
+            assert [event.prompt for event in sent][-len(asked) :] == asked[-len(sent) :]
+        # The numbers are the same, whenever somebody looks.
+        for number, event in all_open.items():
+            assert known.setdefault(number, event) == event
         assert shown.open_view.standing_table() == feed.open_view.standing_table()
         assert shown.finished
 
@@ -109,6 +138,10 @@ def test_it_ends_with_the_hand_that_it_was_noted_for(in_play):
 
 
 # Over a real channel.
+
+
+async def collected(events: AsyncIterator[events_pb2.TableEvent]) -> list[events_pb2.TableEvent]:
+    return [event async for event in events]
 
 
 def reveal(request_id: str = "case-81/1", reason: str = "do 1 and 3 play together?") -> wire.Reveal:
@@ -163,6 +196,66 @@ async def test_an_operator_sees_all_tiles_and_is_noted_with_the_reason(service):
         "do 1 and 3 play together?",
         "case-81",
     )
+
+
+async def test_an_operator_sees_what_each_seat_is_asked_and_nobody_else_does(tmp_path):
+    async with world(tmp_path) as service:
+        made = await service.stub("operator").CreateTable(request(hands=2))
+        table_id = made.table.table_id
+        for name in PLAYERS:
+            await until_attended(service, table_id, name)
+        channel = service.channel("operator")
+        looking = watch(channel, table_id, reveal=reveal())
+        first = await anext(looking)
+        asked = {prompted.seat: prompted.prompt for prompted in first.snapshot.prompts}
+        while len(asked) < 4:  # all choose their piao
+            event = await anext(looking)
+            if event.HasField("seat_prompted"):
+                asked[event.seat_prompted.seat] = event.seat_prompted.prompt
+        assert {prompt.kind for prompt in asked.values()} == {"before_deal"}
+        assert all(0 < prompt.ms_left <= 10_000 for prompt in asked.values())
+        # Another look begins with what is open now.
+        again = await anext(watch(channel, table_id, reveal=reveal("case-81/again")))
+        open_now = {one.seat: one.prompt for one in again.snapshot.prompts}
+        assert {seat: prompt.decision_id for seat, prompt in open_now.items()} == {
+            seat: prompt.decision_id for seat, prompt in asked.items()
+        }
+        assert all(0 < prompt.ms_left <= 10_000 for prompt in open_now.values())
+
+        view, events = TableView(), [first]
+        view.apply(again)
+        numbers = [again.number]
+        watching = asyncio.create_task(collected(watch(service.channel("player:eve"), table_id)))
+        playing = asyncio.create_task(play_all(service, table_id))
+        kinds: set[str] = set()
+        async for event in looking:
+            if event.number <= again.number:
+                continue
+            numbers.append(event.number)
+            events.append(event)
+            view.apply(event)
+            kinds |= {prompt.kind for prompt in view.prompts.values()}
+            copy = TableView()
+            copy.apply(events_pb2.TableEvent(number=event.number, snapshot=view.to_snapshot()))
+            assert copy.prompts == view.prompts
+        assert numbers == list(range(again.number, again.number + len(numbers)))
+        assert view.ended is not None
+        assert not view.prompts
+        assert {"before_deal", "turn"} <= kinds
+        closed = [e.seat_prompt_closed for e in events if e.HasField("seat_prompt_closed")]
+        assert {(one.closed.why, one.closed.HasField("action")) for one in closed} >= {
+            ("answered", True)
+        }
+
+        players, spectated = await playing, await watching
+        record = (
+            await service.records("operator").GetHandRecord(
+                records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=1)
+            )
+        ).record
+        for others in (*(player.events for player in players), spectated, record.events):
+            assert others
+            assert not any(prompted(event) for event in others)
 
 
 async def test_those_who_are_looked_at_learn_it_from_the_record(service):

@@ -18,7 +18,7 @@ from fangcheng_table.errors import ReaderTooSlow
 from fangcheng_table.events import HandOpened
 from fangcheng_table.feed import Feed
 from fangcheng_table.state import TableState
-from fangcheng_table.views import SPECTATORS, VIEWERS
+from fangcheng_table.views import RECORD, SPECTATORS, VIEWERS
 
 from .tables import Drive, at_random, away, created
 from .world import PLAYERS, play_all, request, until, world
@@ -151,6 +151,15 @@ def test_a_feed_resumes_between_two_hands_with_the_same_numbers():
             for event in shown:
                 event.ClearField("time")
             assert shown[0] == shown[1]
+        # What an operator is shown there has the same numbers too.
+        revealed = []
+        for feed in (before, after):
+            one = feed.revealed(hand_number=99)
+            one.catch_up(drive.records[place : place + 9])
+            numbers = range(one.oldest(RECORD) + 1, one.last(RECORD) + 1)
+            revealed.append([one.event(RECORD, number) for number in numbers])
+        assert revealed[0] == revealed[1]
+        assert any(event.HasField("seat_prompted") for event in revealed[0])
 
 
 def test_every_kind_of_event_is_taken_by_the_view():

@@ -23,7 +23,7 @@ from .events import Event, HandOpened, OperatorActed, TableClosed
 from .ids import trustee_id
 from .state import TableState
 from .store import Record
-from .views import RECORD, SPECTATORS, VIEWERS, Projector
+from .views import RECORD, SEATS, SPECTATORS, VIEWERS, Projector
 
 MOST_TALK = 20
 """Things said that wait for a reader at most; older ones are not heard."""
@@ -261,20 +261,25 @@ class Feed:
             seen.new_hand(snapshot)
 
     def revealed(self, hand_number: int) -> Feed:
-        """A feed in which all tiles are open, with the numbers of the spectators' events.
+        """A feed in which all tiles are open, and what each seat is asked.
 
-        It is finished when that hand is over and the next one begins, or with the table.
+        Its numbers count all of that since the table was opened, the spectators' events and the
+        prompts of all seats, so that they are the same in each such feed, on any replica. It is
+        finished when that hand is over and the next one begins, or with the table.
 
         It goes on from the newest hand's beginning, or from now where there was none; `catch_up`
         gives it what was published since then, and until then it shows nothing.
         """
-        seen = self._seen[SPECTATORS]
         before, projector = self._at_hand or (
             self.open_view.to_snapshot().SerializeToString(),
             self._projector.revealed(),
         )
         feed = Feed(self._most_kept, projector)
-        feed._seen[RECORD].oldest = seen.hand if self._at_hand else seen.last
+        numbers = [seen.hand if self._at_hand else seen.last for seen in self._seen.values()]
+        # A seat sees what spectators see, and its own prompts.
+        open_ = numbers[SPECTATORS]
+        feed._seen[RECORD].oldest = open_ + sum(numbers[seat] - open_ for seat in SEATS)
+        feed.ms_left = lambda seat, decision_id: self.ms_left(seat, decision_id)
         snapshot = events_pb2.Snapshot.FromString(before)
         feed._seen[RECORD].rest_on(snapshot, 0)
         feed.open_view.apply(events_pb2.TableEvent(snapshot=snapshot))
@@ -307,6 +312,8 @@ class Feed:
         match event.WhichOneof("kind"):
             case "prompt":
                 self._tell_time(viewer, event.prompt)
+            case "seat_prompted":
+                self._tell_time(event.seat_prompted.seat, event.seat_prompted.prompt)
             case "ready_asked":
                 asked = event.ready_asked
                 asked.ms_left = self.ms_left(viewer, asked.decision_id)[0]
@@ -326,6 +333,8 @@ class Feed:
         event.time.GetCurrentTime()
         if event.snapshot.HasField("prompt"):
             self._tell_time(viewer, event.snapshot.prompt)
+        for prompted in event.snapshot.prompts:
+            self._tell_time(prompted.seat, prompted.prompt)
         return event
 
     def has_answered(self, seat: int, decision_id: str, action: state_pb2.Action) -> bool:

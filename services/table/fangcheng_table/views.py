@@ -2,7 +2,8 @@
 
 A viewer is a seat (0 to 3) or the spectators (4). Each has events with numbers of its own, counted
 over what it sees, so that neither a message nor a gap tells of what it does not see (rules/README,
-"What is seen"). `RECORD` sees everything but prompts; its events make the record of a hand.
+"What is seen"). `RECORD` sees everything but prompts; its events make the record of a hand. An
+operator who has all tiles shown sees the prompts too.
 """
 
 from __future__ import annotations
@@ -74,10 +75,11 @@ class _Seat:
 class Projector:
     """Turns the events of a journal, in their order, into what the viewers see."""
 
-    def __init__(self, *, record: bool = False) -> None:
-        """`record`: show everything, to `RECORD` alone."""
+    def __init__(self, *, record: bool = False, prompts: bool = False) -> None:
+        """`record`: show everything, to `RECORD` alone; `prompts`: what seats are asked, too."""
         self._everybody: tuple[int, ...] = (RECORD,) if record else VIEWERS
         self._record = record
+        self._prompts = prompts
         self._rules: RuleSet | None = None
         self._hand = HandOpened(0, b"", ())
         self._dealer = 0
@@ -103,8 +105,11 @@ class Projector:
         return projector
 
     def revealed(self) -> Projector:
-        """One that shows everything, with what this one knows of the table around its hands."""
-        projector = Projector(record=True)
+        """One that shows everything, with what this one knows of the table around its hands.
+
+        What seats are asked is among it.
+        """
+        projector = Projector(record=True, prompts=True)
         projector._rules = self._rules
         projector._trustee_times = list(self._trustee_times)
         projector._standings = list(self._standings)
@@ -121,14 +126,10 @@ class Projector:
             event.time.FromMilliseconds(record.time_ms)
             yield viewers, event
 
-    # For all, for one, or different for one than for the others.
+    # For all, or different for one than for the others.
 
     def _all(self, **kind: Any) -> Iterator[Sight]:
         yield self._everybody, events_pb2.TableEvent(**kind)
-
-    def _one(self, seat: int, **kind: Any) -> Iterator[Sight]:
-        if not self._record:
-            yield (seat,), events_pb2.TableEvent(**kind)
 
     def _split(
         self, seat: int, own: events_pb2.TableEvent, others: Callable[[], events_pb2.TableEvent]
@@ -208,19 +209,25 @@ class Projector:
         return iter(())
 
     def _offered(self, event: Offered) -> Iterator[Sight]:
-        return self._one(
-            event.seat,
-            prompt=events_pb2.Prompt(
-                decision_id=prompt_id(self._hand.hand_number, event.decision),
-                kind=self._seats[event.seat].asked,
-                actions=[convert_play.action_to_wire(action) for action in event.actions],
-            ),
+        prompt = events_pb2.Prompt(
+            decision_id=prompt_id(self._hand.hand_number, event.decision),
+            kind=self._seats[event.seat].asked,
+            actions=[convert_play.action_to_wire(action) for action in event.actions],
         )
+        if not self._record:
+            yield (event.seat,), events_pb2.TableEvent(prompt=prompt)
+        elif self._prompts:
+            prompted = events_pb2.SeatPrompted(seat=event.seat, prompt=prompt)
+            yield (RECORD,), events_pb2.TableEvent(seat_prompted=prompted)
 
     def _closed_prompt(self, seat: int, decision: int, why: str, **more: Any) -> Iterator[Sight]:
         decision_id = prompt_id(self._hand.hand_number, decision)
         closed = events_pb2.PromptClosed(decision_id=decision_id, why=why, **more)
-        return self._one(seat, prompt_closed=closed)
+        if not self._record:
+            yield (seat,), events_pb2.TableEvent(prompt_closed=closed)
+        elif self._prompts:
+            shown = events_pb2.SeatPromptClosed(seat=seat, closed=closed)
+            yield (RECORD,), events_pb2.TableEvent(seat_prompt_closed=shown)
 
     def _answered(self, event: play.Answered) -> Iterator[Sight]:
         if not event.decision:  # the table itself, for a seat that was not asked

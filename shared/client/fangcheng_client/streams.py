@@ -12,6 +12,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection
+from contextlib import aclosing
 from typing import Any, Protocol, TypeVar, cast
 
 import grpc
@@ -22,6 +23,8 @@ from fangcheng_client.problems import explain
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 3.0
+
+_OVER = frozenset({"REQUEST_ID_REUSED", "TABLE_CLOSED"})
 
 
 class _Message(Protocol):
@@ -91,25 +94,52 @@ def watch(
     table_id: str,
     from_number: int = 0,
     *,
+    reveal: table_pb2.Reveal | None = None,
     elsewhere: grpc.aio.Channel | None = None,
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
     on_talk: Callable[[table_pb2.Talk], None] | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
-    """The spectators' events of a table after ``from_number``; otherwise as ``attend``."""
+    """The spectators' events of a table after ``from_number``; otherwise as ``attend``.
+
+    ``reveal``: an operator has all tiles shown of the hand in play, or else of the next one, with
+    what the seats are asked; ``from_number`` is not looked at, the stream begins with a snapshot
+    and ends with that hand. It is noted once, however often the connection breaks.
+    """
     next_stub = _stubs(channel, elsewhere)
 
     def open_stream(
         number: int, snapshot: bool
     ) -> grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]:
         request = table_pb2.WatchRequest(table_id=table_id, from_number=number, snapshot=snapshot)
+        if reveal is not None:
+            request.reveal.CopyFrom(reveal)
         stream = next_stub().Watch(request)
         return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.WatchResponse]", stream)
 
-    return resumed(
+    if reveal is not None:
+        from_number = 0
+    events = resumed(
         open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk
     )
+    return events if reveal is None else _of_one_hand(events)
+
+
+async def _of_one_hand(
+    events: AsyncGenerator[events_pb2.TableEvent, None],
+) -> AsyncGenerator[events_pb2.TableEvent, None]:
+    """The events of a hand that is revealed, until it is over: be it while nothing is connected."""
+    has_begun = False
+    async with aclosing(events):
+        try:
+            async for event in events:
+                has_begun = True
+                yield event
+        except grpc.aio.AioRpcError as error:
+            # The same request was taken once: it was for the hand before this one, or for the last.
+            if not (has_begun and explain(error).reason in _OVER):
+                raise
 
 
 def _stubs(
@@ -127,7 +157,7 @@ async def resumed(
     silence_seconds: float,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
     on_talk: Callable[[table_pb2.Talk], None] | None = None,
-) -> AsyncIterator[events_pb2.TableEvent]:
+) -> AsyncGenerator[events_pb2.TableEvent, None]:
     """The events of a stream that is opened again and again.
 
     ``open_stream(last number received, whether to begin with a snapshot)`` opens it.

@@ -76,6 +76,8 @@ class TableView:
     """The kind of the treasure (宝牌); 0: there is none."""
     prompt: events_pb2.Prompt | None = None
     """The viewer's open prompt."""
+    prompts: dict[int, events_pb2.Prompt] = field(default_factory=dict)
+    """The open prompts of all seats, where an operator has all tiles shown; otherwise empty."""
     back_decision_id: str = ""
     """While the table plays for the viewer: answered with `back`, it takes the seat back."""
     ready_check: str = ""
@@ -110,7 +112,7 @@ class TableView:
             )
             for seat in self.seats
         ]
-        return replace(self, seats=seats, turned=list(self.turned))
+        return replace(self, seats=seats, turned=list(self.turned), prompts=dict(self.prompts))
 
     @property
     def own(self) -> SeatView:
@@ -168,6 +170,7 @@ class TableView:
         self.turned = []
         self.treasure = 0
         self.prompt = None
+        self.prompts = {}
         self.ended = None
         self.settled = None
         self.ready_check = ""
@@ -280,6 +283,14 @@ class TableView:
         if self.prompt is not None and self.prompt.decision_id == closed.decision_id:
             self.prompt = None
 
+    def _seat_prompted(self, prompted: events_pb2.SeatPrompted) -> None:
+        self.prompts[prompted.seat] = prompted.prompt
+
+    def _seat_prompt_closed(self, told: events_pb2.SeatPromptClosed) -> None:
+        prompt = self.prompts.get(told.seat)
+        if prompt is not None and prompt.decision_id == told.closed.decision_id:
+            del self.prompts[told.seat]
+
     def _trustee_changed(self, changed: events_pb2.TrusteeChanged) -> None:
         self.seats[changed.seat].trustee = changed.trustee
         if changed.seat == self.own_seat:
@@ -294,6 +305,7 @@ class TableView:
     def _hand_ended(self, ended: events_pb2.HandEnded) -> None:
         self.ended = ended
         self.prompt = None
+        self.prompts = {}
         self.turn = None
         for seat, shown, net in zip(self.seats, ended.hand.seats, ended.net, strict=True):
             seat.concealed = list(shown.concealed)
@@ -361,6 +373,7 @@ class TableView:
     def _table_closed(self, closed: events_pb2.TableClosed) -> None:
         self.closed = closed
         self.prompt = None
+        self.prompts = {}
         self.ready_check = ""
         self.vote = None
 
@@ -397,6 +410,7 @@ class TableView:
                 known.false_wins = seat.false_wins
             self._ask_all(snapshot.table)  # which a hand that starts takes for answered
         self.prompt = snapshot.prompt if snapshot.HasField("prompt") else None
+        self.prompts = {prompted.seat: prompted.prompt for prompted in snapshot.prompts}
         self.closed = snapshot.closed if snapshot.HasField("closed") else None
 
     def to_snapshot(self) -> events_pb2.Snapshot:
@@ -407,6 +421,10 @@ class TableView:
             prompt=self.prompt,
             back_decision_id=self.back_decision_id,
             closed=self.closed,
+            prompts=[
+                events_pb2.SeatPrompted(seat=seat, prompt=prompt)
+                for seat, prompt in sorted(self.prompts.items())
+            ],
         )
         if self.started is not None:
             snapshot.hand.CopyFrom(self._hand_snapshot())

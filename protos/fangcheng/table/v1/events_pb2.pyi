@@ -88,6 +88,8 @@ class TableEvent(_message.Message):
     SEAT_VACATED_FIELD_NUMBER: _builtins.int
     PLAYER_SEATED_FIELD_NUMBER: _builtins.int
     OPERATOR_ACTED_FIELD_NUMBER: _builtins.int
+    SEAT_PROMPTED_FIELD_NUMBER: _builtins.int
+    SEAT_PROMPT_CLOSED_FIELD_NUMBER: _builtins.int
     SNAPSHOT_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """1, 2, 3, … for this viewer, without a gap. Of a Snapshot: the number of the last event that is in
@@ -206,6 +208,14 @@ class TableEvent(_message.Message):
         """An operator has intervened; what came of it follows."""
 
     @_builtins.property
+    def seat_prompted(self) -> Global___SeatPrompted:
+        """Where an operator has all tiles shown only: a seat is asked."""
+
+    @_builtins.property
+    def seat_prompt_closed(self) -> Global___SeatPromptClosed:
+        """Where an operator has all tiles shown only: a seat's prompt is closed."""
+
+    @_builtins.property
     def snapshot(self) -> Global___Snapshot:
         """Everything up to this number, where the events themselves are not sent."""
 
@@ -241,13 +251,15 @@ class TableEvent(_message.Message):
         seat_vacated: Global___SeatVacated | None = ...,
         player_seated: Global___PlayerSeated | None = ...,
         operator_acted: Global___OperatorActed | None = ...,
+        seat_prompted: Global___SeatPrompted | None = ...,
+        seat_prompt_closed: Global___SeatPromptClosed | None = ...,
         snapshot: Global___Snapshot | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_vacated", b"seat_vacated", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_prompt_closed", b"seat_prompt_closed", "seat_prompted", b"seat_prompted", "seat_vacated", b"seat_vacated", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_vacated", b"seat_vacated", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["connection_changed", b"connection_changed", "dealt", b"dealt", "discarded", b"discarded", "drawn", b"drawn", "false_win_called", b"false_win_called", "flower_laid", b"flower_laid", "hand_ended", b"hand_ended", "hand_settled", b"hand_settled", "hand_started", b"hand_started", "kind", b"kind", "kong_robbed", b"kong_robbed", "leave_announced", b"leave_announced", "melded", b"melded", "number", b"number", "operator_acted", b"operator_acted", "piao_shown", b"piao_shown", "player_seated", b"player_seated", "prompt", b"prompt", "prompt_closed", b"prompt_closed", "ready_asked", b"ready_asked", "ready_given", b"ready_given", "seat_prompt_closed", b"seat_prompt_closed", "seat_prompted", b"seat_prompted", "seat_vacated", b"seat_vacated", "snapshot", b"snapshot", "table_closed", b"table_closed", "table_opened", b"table_opened", "time", b"time", "treasure_turned", b"treasure_turned", "trustee_changed", b"trustee_changed", "vote_answered", b"vote_answered", "vote_closed", b"vote_closed", "vote_opened", b"vote_opened"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced", "flower_laid", "treasure_turned", "kong_robbed", "false_win_called", "ready_asked", "ready_given", "vote_opened", "vote_answered", "vote_closed", "seat_vacated", "player_seated", "operator_acted", "snapshot"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "hand_started", "piao_shown", "dealt", "drawn", "discarded", "melded", "prompt", "prompt_closed", "trustee_changed", "connection_changed", "hand_ended", "hand_settled", "table_closed", "leave_announced", "flower_laid", "treasure_turned", "kong_robbed", "false_win_called", "ready_asked", "ready_given", "vote_opened", "vote_answered", "vote_closed", "seat_vacated", "player_seated", "operator_acted", "seat_prompted", "seat_prompt_closed", "snapshot"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -268,6 +280,7 @@ class Snapshot(_message.Message):
     PROMPT_FIELD_NUMBER: _builtins.int
     BACK_DECISION_ID_FIELD_NUMBER: _builtins.int
     CLOSED_FIELD_NUMBER: _builtins.int
+    PROMPTS_FIELD_NUMBER: _builtins.int
     seat: _builtins.int
     """The viewer's seat; unset for spectators."""
     back_decision_id: _builtins.str
@@ -290,6 +303,10 @@ class Snapshot(_message.Message):
     def closed(self) -> Global___TableClosed:
         """Set once the table has closed."""
 
+    @_builtins.property
+    def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatPrompted]:
+        """Where an operator has all tiles shown only: the open prompts, of each seat at most one."""
+
     def __init__(
         self,
         *,
@@ -299,10 +316,11 @@ class Snapshot(_message.Message):
         prompt: Global___Prompt | None = ...,
         back_decision_id: _builtins.str = ...,
         closed: Global___TableClosed | None = ...,
+        prompts: _abc.Iterable[Global___SeatPrompted] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "closed", b"closed", "hand", b"hand", "prompt", b"prompt", "seat", b"seat", "table", b"table"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "back_decision_id", b"back_decision_id", "closed", b"closed", "hand", b"hand", "prompt", b"prompt", "seat", b"seat", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seat", b"_seat", "back_decision_id", b"back_decision_id", "closed", b"closed", "hand", b"hand", "prompt", b"prompt", "prompts", b"prompts", "seat", b"seat", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__seat: _TypeAlias = _typing.Literal["seat"]  # noqa: Y015
     _WhichOneofArgType__seat: _TypeAlias = _typing.Literal["_seat", b"_seat"]  # noqa: Y015
@@ -920,6 +938,70 @@ class PromptClosed(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PromptClosed: _TypeAlias = PromptClosed  # noqa: Y015
+
+@_typing.final
+class SeatPrompted(_message.Message):
+    """A seat is asked, as an operator sees it who has all tiles shown.
+
+    Example: `{seat: 2, prompt: {decision_id: "3-12", kind: "claim", actions: [{kind: "pong", tile: 25},
+    {kind: "pass"}], ms_left: 8000}}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    PROMPT_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    @_builtins.property
+    def prompt(self) -> Global___Prompt:
+        """What the seat itself is sent; only the seat can answer it."""
+
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        prompt: Global___Prompt | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["prompt", b"prompt"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["prompt", b"prompt", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatPrompted: _TypeAlias = SeatPrompted  # noqa: Y015
+
+@_typing.final
+class SeatPromptClosed(_message.Message):
+    """A seat's prompt is closed, as an operator sees it who has all tiles shown: an answer may wait for
+    those of other seats before anything comes of it.
+
+    Example: `{seat: 2, closed: {decision_id: "3-12", why: "answered", action: {kind: "pass"}}}`
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    CLOSED_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """The seat."""
+    @_builtins.property
+    def closed(self) -> Global___PromptClosed:
+        """What the seat itself is sent."""
+
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        closed: Global___PromptClosed | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["closed", b"closed", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatPromptClosed: _TypeAlias = SeatPromptClosed  # noqa: Y015
 
 @_typing.final
 class TrusteeChanged(_message.Message):

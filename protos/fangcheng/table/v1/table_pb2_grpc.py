@@ -197,7 +197,9 @@ class TableServiceServicer(object):
         As Attend otherwise.
 
         An operator may have all tiles shown while a hand is played, the one in play or else the next: then
-        the stream begins with a Snapshot in which they are open, as they are in what follows. That is
+        the stream begins with a Snapshot in which they are open, as they are in what follows, and tells
+        what each seat is asked (SeatPrompted, SeatPromptClosed). Its events have numbers of their own,
+        without a gap, the same in each stream of that table; but each begins with a Snapshot. That is
         stored among the actions of operators (verb `reveal`), and in the hand's record; the players are
         not told before. Such a stream ends with OK when that hand is over and the next one begins; to see
         that too takes another request id, so that it is noted too.

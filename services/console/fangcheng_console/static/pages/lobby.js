@@ -210,7 +210,7 @@ function toolbar({ t, filter, seen, names, choose, clear }) {
       ${select("pool", present("pool"), (value) => value)}
       ${select("phase", PHASES, (value) => t(`lobby.phase.${value}`))}
       <label class="choice end"><span class="label">${t("lobby.sort")}</span>
-        <select name="sort">
+        <select name="sort" aria-label=${t("lobby.sort")}>
           ${SORT_NAMES.map((name) => html`<option value=${name} .selected=${filter.sort === name}>${t(`lobby.sort.${name}`)}</option>`)}
         </select></label>
     </div>

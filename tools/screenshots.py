@@ -1,0 +1,126 @@
+"""Take the pictures of the console that docs/images has: `make screenshots`.
+
+A suite is started, bots play, and a real Chromium (Debian's package, as for `make test-system`)
+opens every page in English and Chinese. Pictures get a palette, which screens of text, tiles and
+plain areas lose nothing by, so that each stays below `MOST_BYTES`.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from playwright.sync_api import Browser, Page
+
+from tests.system.browser import beside, chromium, opened
+from tests.system.pages import READY, Places, places, token
+from tests.system.running import Running, running
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+MOST_BYTES = 150_000
+WIDTH, HEIGHT = 1_280, 800
+TABLES, THINK_SECONDS = "6", "0.5"
+SHOWN = ("table", "lobby", "replay", "try", "wallet", "settlement", "health", "operate", "log")
+DARK = {("lobby", "zh"), ("table", "zh"), ("health", "en")}
+
+UNDER_WAY = """
+() => {
+  const table = document.querySelector("[data-wall]");
+  const melds = document.querySelectorAll("[data-zone=meld]").length;
+  return table && Number(table.dataset.wall) < 60 && melds >= 6;
+}
+"""
+"""A table at which there is something to see."""
+PIXELS = """
+async (png) => {
+  const image = new Image();
+  image.src = "data:image/png;base64," + png;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const pixels = context.getImageData(0, 0, image.width, image.height).data;
+  let text = "";
+  for (let at = 0; at < pixels.length; at += 32768) {
+    text += String.fromCharCode(...pixels.subarray(at, at + 32768));
+  }
+  return [image.width, image.height, btoa(text)];
+}
+"""
+
+
+def main(names: tuple[str, ...]) -> None:
+    """Take the pictures of these pages."""
+    IMAGES.mkdir(exist_ok=True)
+    words = ("--tables", TABLES, "--think", THINK_SECONDS)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(Path(folder), *words) as suite,
+        chromium() as browser,
+    ):
+        found = beside(places(suite))
+        languages: tuple[Literal["en", "zh"], ...] = ("en", "zh")
+        for lang in languages:
+            for name in names:
+                path = IMAGES / f"{name}-{lang}.png"
+                path.write_bytes(taken(browser, suite, found, name, lang))
+                print(f"{path.name}: {path.stat().st_size / 1_000:.0f} KB", flush=True)
+                if path.stat().st_size > MOST_BYTES:
+                    raise SystemExit(f"{path.name} is larger than {MOST_BYTES / 1_000:.0f} KB")
+
+
+def taken(
+    browser: Browser, suite: Running, found: Places, name: str, lang: Literal["en", "zh"]
+) -> bytes:
+    """A picture of a page."""
+    address = suite.console
+    theme: Literal["light", "dark"] = "dark" if (name, lang) in DARK else "light"
+    with opened(browser, lang=lang, theme=theme, width=WIDTH, height=HEIGHT) as tab:
+        tab.sign_in(address, token(suite, "operator:mei"))
+        tab.page.goto(address + found.path(name))
+        tab.page.locator(READY[name]).first.wait_for()
+        if name == "table":
+            tab.page.wait_for_function(UNDER_WAY, polling=100)
+        tab.page.evaluate("() => document.fonts.ready")
+        return with_palette(tab.page, tab.page.screenshot())
+
+
+def with_palette(page: Page, png: bytes) -> bytes:
+    """A picture with its 256 most frequent colours; the others become the nearest of them."""
+    width, height, text = page.evaluate(PIXELS, base64.b64encode(png).decode())
+    pixels = np.frombuffer(base64.b64decode(text), "<u4") & 0xFFFFFF  # without the opacity
+    packed, which, counts = np.unique(pixels, return_inverse=True, return_counts=True)
+    colours = packed[:, None] >> np.array([0, 8, 16]) & 0xFF
+    palette = colours[np.argsort(-counts, kind="stable")[:256]]
+    nearest = np.concatenate([_nearest(some, palette) for some in np.array_split(colours, 64)])
+    rows = nearest[which.reshape(-1)].reshape(height, width)
+    raw = np.hstack([np.zeros((height, 1), np.uint8), rows]).tobytes()  # 0: no filter
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        _chunk(kind, data)
+        for kind, data in (
+            (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+            (b"PLTE", palette.astype(np.uint8).tobytes()),
+            (b"IDAT", zlib.compress(raw, 9)),
+            (b"IEND", b""),
+        )
+    )
+
+
+def _nearest(colours: NDArray[np.int64], palette: NDArray[np.int64]) -> NDArray[np.uint8]:
+    nearest: NDArray[np.intp] = ((colours[:, None] - palette[None]) ** 2).sum(2).argmin(1)
+    return nearest.astype(np.uint8)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+if __name__ == "__main__":
+    main(tuple(sys.argv[1:]) or SHOWN)
