@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from . import (
-    logbook,
-    operate,
-    overview,
-    signing_in,
-    table,
-    trying,
-    wallet,
-)
+from . import hands, links, logbook, operate, overview, replay, signing_in, table, trying, wallet
 from .web import Feature
 
 FEATURES: tuple[Feature, ...] = (
     signing_in.feature,
+    replay.feature,
+    hands.feature,
+    links.feature,
     table.feature,
     overview.feature,
     trying.feature,
