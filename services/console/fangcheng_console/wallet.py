@@ -9,6 +9,7 @@ paid whom how much for what.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import grpc.aio
@@ -26,6 +27,8 @@ from .problems import Refused, of_call
 from .session import Person, operator, viewer
 from .web import Console, Part
 
+WHERE_SECONDS = 3.0
+"""How long a wallet waits to be told where its player is."""
 PAGE = 50
 """Entries of a page of a statement, and standings of one of a leaderboard."""
 
@@ -37,6 +40,28 @@ def title_of(rules: rules_pb2.RuleSet, points: int) -> rules_pb2.Title | None:
         if not title.HasField("from_points") or points >= title.from_points:
             held = title
     return held
+
+
+def _books(rule_sets: Mapping[str, rules_pb2.RuleSet]) -> dict[str, Any]:
+    """What the books of points are called: each is a rule set's."""
+    return {
+        id: {"name_zh": rules.name_zh, "name_en": rules.name_en} for id, rules in rule_sets.items()
+    }
+
+
+def _titles(
+    balances: Iterable[wallet_pb2.Balance], rule_sets: Mapping[str, rules_pb2.RuleSet]
+) -> list[dict[str, Any]]:
+    """The titles by points, where a book is that of a rule set with titles."""
+    found = []
+    for balance in balances:
+        rules = rule_sets.get(balance.book)
+        # What is held at a table is the player's all the same.
+        title = title_of(rules, balance.available + balance.held) if rules is not None else None
+        if title is not None:
+            named = {"name_zh": title.name_zh, "name_en": title.name_en}
+            found.append({**named, "currency": balance.currency, "book": balance.book})
+    return found
 
 
 class Wallets:
@@ -55,15 +80,17 @@ class Wallets:
         if at is not None and at_ms is not None:
             at.FromMilliseconds(at_ms)
         asked = wallet_pb2.GetBalancesRequest(player_id=player_id, at=at)
-        balances, currencies, where = await asyncio.gather(
+        balances, currencies, rule_sets, where = await asyncio.gather(
             self._backend.wallet.GetBalances(asked),
             self._backend.wallet.ListCurrencies(wallet_pb2.ListCurrenciesRequest()),
+            self._newest(),
             self._where(player_id),
         )
         told: dict[str, Any] = {
             "player_id": player_id,
             "currencies": [plain(currency) for currency in currencies.currencies],
-            "titles": await self._titles(balances.balances, person),
+            "books": _books(rule_sets),
+            "titles": _titles(balances.balances, rule_sets),
             "where": where,
             "money": None,
         }
@@ -77,25 +104,19 @@ class Wallets:
             }
         return told
 
-    async def _titles(self, balances: Any, person: Person) -> list[dict[str, Any]]:
-        """The titles by points, where a book is that of a rule set with titles."""
-        found = []
-        for balance in balances:
-            rules = await self._rule_sets.find(balance.book) if balance.book else None
-            # What is held at a table is the player's all the same.
-            points = balance.available + balance.held
-            title = title_of(rules, points) if rules is not None else None
-            if rules is not None and title is not None:
-                named = {"name_zh": title.name_zh, "name_en": title.name_en}
-                of = {"id": rules.id, "name_zh": rules.name_zh, "name_en": rules.name_en}
-                found.append({**named, "currency": balance.currency, "rules": of})
-        return found
+    async def _newest(self) -> dict[str, rules_pb2.RuleSet]:
+        """The rule sets by id; none while nobody can tell, so that money is shown all the same."""
+        try:
+            known = await self._rule_sets.known()
+        except grpc.aio.AioRpcError:
+            return {}
+        return {rules.id: rules for rules in reversed(known)}  # the newest of each comes first
 
     async def _where(self, player_id: str) -> dict[str, Any]:
         """Where the player is: queued, in a room, at a table; `problem` where nobody can tell."""
         request = matchmaking_pb2.GetPlayerStatusRequest(player_id=player_id)
         try:
-            status = await self._backend.matchmaking.GetPlayerStatus(request)
+            status = await self._backend.matchmaking.GetPlayerStatus(request, timeout=WHERE_SECONDS)
         except grpc.aio.AioRpcError as error:
             return {"problem": of_call(error).reason}
         ticket = plain(status.ticket) if status.HasField("ticket") else None
@@ -111,9 +132,10 @@ class Wallets:
     async def settlement(self, key: str, person: Person) -> dict[str, Any]:
         """A settlement; what somebody has left and why it was taken back is for operators."""
         request = settlement_pb2.GetSettlementRequest(key=key)
-        found, currencies = await asyncio.gather(
+        found, currencies, rule_sets = await asyncio.gather(
             self._backend.settlements.GetSettlement(request),
             self._backend.wallet.ListCurrencies(wallet_pb2.ListCurrenciesRequest()),
+            self._newest(),
         )
         settlement: dict[str, Any] = plain(found.settlement)
         holds: list[Any] = []
@@ -134,6 +156,7 @@ class Wallets:
             "settlement": settlement,
             "holds": holds,
             "hand": hand_of(key),
+            "books": _books(rule_sets),
             "currencies": [plain(currency) for currency in currencies.currencies],
         }
 

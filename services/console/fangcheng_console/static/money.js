@@ -36,11 +36,15 @@ export function reasonName(reason) {
   return has(`reason.${reason}`) ? t(`reason.${reason}`) : reason;
 }
 
-/** The currencies of a wallet, for names and digits: `of(id)` is `{name, digits}`. */
-export function currencies(listed) {
+/**
+ * How a wallet's amounts are shown: `name(currency)`, `digits(currency)` after the point, and
+ * `book(id)`, which is a rule set's name. `books`: `{name_zh, name_en}` by id.
+ */
+export function currencies(listed, books = {}) {
   const known = new Map(listed.map((one) => [one.currency, one]));
   return {
     name: (id) => known.get(id)?.names[language()] || id,
     digits: (id) => known.get(id)?.minor_digits ?? 0,
+    book: (id) => books[id]?.[`name_${language()}`] || id,
   };
 }

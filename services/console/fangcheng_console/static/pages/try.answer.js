@@ -120,7 +120,7 @@ export function items(page, found, ruleSet) {
   const specs = new Map(ruleSet?.fan_items.map((spec) => [spec.id, spec]));
   const meaning = (id) => (specs.has(id) ? meaningOf(ruleSet.id, specs.get(id), app.lang) : { text: "", lang: "en" });
   return html`<table class="table try-items">
-    <thead><tr><th>${t("try.item")}</th><th class="number">${t("try.fan_head")}</th><th>${t("try.meaning")}</th></tr></thead>
+    <thead><tr><th scope="col">${t("try.item")}</th><th scope="col" class="number">${t("try.fan_head")}</th><th scope="col">${t("try.meaning")}</th></tr></thead>
     <tbody>${found.map(
       (item) => html`<tr data-item=${item.id} data-fan=${item.fan} data-count=${item.count}>
         <th scope="row">${app.lang === "zh" ? item.name_zh : html`${item.name_en} <span class="muted" lang="zh">${item.name_zh}</span>`}</th>
@@ -150,8 +150,8 @@ function discards(page, found) {
   };
   const best = found[0];
   return html`<h2>${t("try.discards")}</h2>
-    <div class="try-scroll"><table class="table try-discards">
-      <thead><tr><th class="number">#</th><th>${t("try.discard")}</th><th>${t("try.then")}</th><th>${t("try.useful")}</th><th class="number">${t("try.tiles_left")}</th></tr></thead>
+    <div class="scroll" tabindex="0" role="region" aria-label=${t("try.discards")}><table class="table try-discards">
+      <thead><tr><th scope="col" class="number">#</th><th scope="col">${t("try.discard")}</th><th scope="col">${t("try.then")}</th><th scope="col">${t("try.useful")}</th><th scope="col" class="number">${t("try.tiles_left")}</th></tr></thead>
       <tbody>${found.map((choice) => {
         const shown = choice.waits.length ? choice.waits : choice.useful;
         const left = choice.waits.length ? choice.waits_left : choice.useful_left;
@@ -187,7 +187,7 @@ function score(page, found) {
     ${found.winners.map((winner) => winnerOf(page, winner, found.losers))}
     <h2>${t("try.transfers")}</h2>
     ${found.transfers.length
-      ? html`<table class="table"><thead><tr><th>${t("try.pays")}</th><th>${t("try.is_paid")}</th><th class="number">${t("try.units_head")}</th><th>${t("try.for")}</th></tr></thead>
+      ? html`<table class="table"><thead><tr><th scope="col">${t("try.pays")}</th><th scope="col">${t("try.is_paid")}</th><th scope="col" class="number">${t("try.units_head")}</th><th scope="col">${t("try.for")}</th></tr></thead>
         <tbody>${found.transfers.map(
           (one) => html`<tr data-transfer data-from=${one.from_seat ?? "house"} data-to=${one.to_seat ?? "house"} data-amount=${one.amount} data-reason=${one.reason}>
             <td>${party(page, one.from_seat)}</td><td>${party(page, one.to_seat)}</td><td class="number">${amount(one.amount)}</td><td>${reasonName(one.reason)}</td></tr>`,
@@ -207,7 +207,7 @@ function winnerOf(page, winner, losers) {
     <p class="try-total">${winner.flat ? t("try.units_each", { units: winner.flat }) : t("try.total", { fan: winner.fan })}
       ${winner.flower_points ? html` · ${t("try.flower_points", { points: winner.flower_points })}` : nothing}
       ${winner.multiplier > 1 ? html` · ${t("try.times", { times: winner.multiplier })}` : nothing}</p>
-    <table class="table"><thead><tr><th>${t("try.loser")}</th><th>${t("try.pays_more_for")}</th><th class="number">${t("try.fan_head")}</th><th class="number">${t("try.units_head")}</th></tr></thead>
+    <table class="table"><thead><tr><th scope="col">${t("try.loser")}</th><th scope="col">${t("try.pays_more_for")}</th><th scope="col" class="number">${t("try.fan_head")}</th><th scope="col" class="number">${t("try.units_head")}</th></tr></thead>
       <tbody>${own.map(
         (one) => html`<tr data-loser=${one.seat} data-of=${one.winner} data-fan=${one.fan} data-amount=${one.amount} data-multiplier=${one.multiplier} data-capped=${one.capped} data-items=${one.items.map((item) => item.id).join(" ")}>
           <td>${party(page, one.seat)}</td>

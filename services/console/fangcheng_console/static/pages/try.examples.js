@@ -5,14 +5,14 @@ const score = (rules, more, en, zh) => ({ query: `mode=score&rules=${rules}&${mo
 
 export const EXAMPLES = {
   baishan_kele: [
-    analyze("baishan_kele", "123m456p7778s", "Waits on a single tile", "单吊一张", "&melds=pong-555z"),
+    analyze("baishan_kele", "123m456p7778s", "A pong, and three waits", "碰过，听三张", "&melds=pong-555z"),
     analyze("baishan_kele", "123m456p777s1122z9s", "Fourteen tiles: what to discard", "十四张：打哪张"),
-    analyze("baishan_kele", "1122334455p666z6s", "One away, many useful tiles", "一向听，有效牌多"),
+    analyze("baishan_kele", "112233455p666z6s", "One away, many useful tiles", "一向听，有效牌多"),
     score("baishan_kele", "dealer=3&hand=123456m111z77z99m&melds3=chi-234m&win=9m", "A closed half flush, drawn", "立门混一色自摸"),
-    score("baishan_kele", "hand=119m19p19s1234567z&win=9m&by=discard&from=2&hand=19m19p19s1234567z", "Thirteen orphans on a discard", "十三幺点炮"),
+    score("baishan_kele", "hand=19m19p19s1234567z&win=9m&by=discard&from=2", "Thirteen orphans on a discard", "十三幺点炮"),
   ],
   baishan_dazui: [
-    analyze("baishan_dazui", "11m2233p5566s7799s", "Seven pairs, one away", "七对一向听"),
+    analyze("baishan_dazui", "11m2233p5566s7799s", "Seven pairs", "七对"),
     analyze("baishan_dazui", "777888999s11p234m", "Triplets or sequences", "刻子还是顺子"),
   ],
   baicheng: [
@@ -20,8 +20,8 @@ export const EXAMPLES = {
     analyze("baicheng", "11m456p123s34s", "With a whirlwind", "带旋风杠", "&melds=whirlwind-567z"),
   ],
   shandong: [
-    analyze("shandong", "123456789m1155p", "A straight, ready", "一条龙听牌", "&melds=chi-234s"),
-    analyze("shandong", "2255588m22558p", "Only 2, 5 and 8", "将一色", ""),
+    analyze("shandong", "123456789m1p", "A straight, ready", "一条龙听牌", "&melds=chi-234s"),
+    analyze("shandong", "22555888m22255p", "Only 2, 5 and 8", "将一色"),
   ],
   jintan: [
     analyze("jintan", "123p456s44p67m", "No flower: not on a discard", "没有花：不能吃炮", "&melds=chi-234m"),
