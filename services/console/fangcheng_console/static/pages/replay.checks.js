@@ -81,8 +81,7 @@ export function checksPanel(replay, app, redraw) {
           ? html`<form class="toolbar" @submit=${run}>
               <button class="button primary" data-act="verify" ?disabled=${working}>${t(working ? "replay.checks.working" : "replay.checks.run")}</button>
               <div class="field"><label for="kept">${t("replay.checks.kept")}</label>
-                <input id="kept" name="kept" spellcheck="false" autocomplete="off" maxlength="64" .value=${kept}
-                  placeholder=${replay.commitment ?? ""} aria-describedby="kept-problem"></div>
+                <input id="kept" name="kept" spellcheck="false" autocomplete="off" maxlength="64" .value=${kept} aria-describedby="kept-problem"></div>
             </form><p id="kept-problem" class="error" role="alert" ?hidden=${!problem}>${problem}</p>`
           : html`<p class="error" role="alert">${t("replay.checks.insecure")}</p>`
       }

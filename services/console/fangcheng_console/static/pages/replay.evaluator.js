@@ -25,10 +25,10 @@ export function evaluatorPanel(api, app, redraw) {
 
   const leftOf = (tiles, left) => tiles.reduce((sum, tile) => sum + (left[tile] ?? 0), 0);
 
-  function stands(shanten) {
+  function stands(shanten, isShort = false) {
     if (shanten >= NEVER) return t("replay.shanten.never");
     if (shanten < 0) return t("replay.shanten.wins");
-    return shanten ? t("replay.shanten", { shanten }) : t("replay.shanten.ready");
+    return shanten ? t(isShort ? "replay.shanten.short" : "replay.shanten", { shanten }) : t("replay.shanten.ready");
   }
 
   function waitsOf(waits, left) {
@@ -58,7 +58,7 @@ export function evaluatorPanel(api, app, redraw) {
       <tbody>${shown.map(
         (choice) => html`<tr class=${choice === made ? "made" : ""} data-discard=${choice.tile} data-shanten=${choice.shanten} data-reach=${reach(choice)}>
           <th scope="row">${tileRow([choice.tile], { height: HEIGHT, lang: app.lang, zone: "choice" })}${choice === made ? html` <span class="badge">${t("replay.made")}</span>` : nothing}</th>
-          <td>${stands(choice.shanten)}${choice.waits.length ? html`: ${choice.waits.map((wait) => tileName(wait.tile, app.lang)).join(t("result.comma"))}` : nothing}</td>
+          <td>${stands(choice.shanten, true)}${choice.waits.length ? html`: ${choice.waits.map((wait) => tileName(wait.tile, app.lang)).join(t("result.comma"))}` : nothing}</td>
           <td class="number">${number(reach(choice))}</td>
         </tr>`,
       )}</tbody>
