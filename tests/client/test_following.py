@@ -87,12 +87,14 @@ async def test_after_a_break_only_what_is_different_is_told_and_what_is_gone_for
     broken = [on(("a", 7)), AWAY]
     again = [on(("a", 1), ("d", 1)), on(("d", 2), ("e", 1)), on(("b", 2), gone=["e"]), WHOLE]
     service = Tables(first, broken, again)
-    assert await all_told(service, rule_set="jintan", labels={"club": "17"}, vacant=True) == [
+    breaks: list[Any] = []
+    wanted = {"rule_set": "jintan", "labels": {"club": "17"}, "vacant": True}
+    assert await all_told(service, **wanted, on_break=breaks.append) == [
         ({"a": 1, "b": 1, "c": 1}, ["a", "b", "c"], []),
         ({"a": 1, "d": 2, "b": 2}, ["d", "b"], ["c"]),
     ]
-    wanted = table_pb2.WatchTablesRequest(rule_set="jintan", labels={"club": "17"}, vacant=True)
-    assert service.asked == [wanted] * 3
+    assert service.asked == [table_pb2.WatchTablesRequest(**wanted)] * 3
+    assert [explain(error).reason for error in breaks] == ["DRAINING"] * 2
 
 
 async def test_what_was_never_told_of_is_not_gone() -> None:

@@ -12,6 +12,8 @@ import pytest
 
 from fangcheng_kit.migrations import BadDatabase
 from fangcheng_kit.postgres import upgrade
+from fangcheng_wallet import postgres_reads as reads
+from fangcheng_wallet.chain import extend
 from fangcheng_wallet.errors import PlayerFrozen, WalletContended, WalletUnavailable
 from fangcheng_wallet.keeper import tend
 from fangcheng_wallet.ledger import (
@@ -27,6 +29,7 @@ from fangcheng_wallet.ledger import (
 from fangcheng_wallet.migrations import LEDGER
 from fangcheng_wallet.postgres import PostgresStore, open_postgres
 from fangcheng_wallet.postgres_rows import array
+from fangcheng_wallet.postgres_writer import add_links
 from tests.postgres import execute, new_database
 from tests.wallet.ledgers import (
     CURRENCIES,
@@ -46,6 +49,12 @@ from tests.wallet.ledgers import (
     withdraw,
 )
 from tests.wallet.postgres import database_of
+
+WAITS_FOR_A_LOCK = """
+SELECT EXISTS (
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+)
+"""
 
 
 @pytest.fixture
@@ -283,6 +292,41 @@ async def test_two_wallets_that_take_turns_link_what_both_have_written(
         pass
     report = await two[1].verify()
     assert (report.finding, report.unchained) == ("", 0)
+
+
+async def test_two_wallets_that_link_at_once_write_one_chain(
+    two: tuple[PostgresStore, PostgresStore],
+) -> None:
+    """Their keepers do, every half second; whoever is done, all that there was is linked."""
+    for lot in range(5):
+        await together(*(two[n % 2].deposit(deposit(f"l {lot}/{n}", "amy", 1)) for n in range(60)))
+        linked = await together(*(two[n % 2].link(limit) for n, limit in enumerate((7, 50, 50, 7))))
+        assert all(isinstance(count, int) for count in linked), linked
+        others = [asyncio.create_task(tend(store)) for store in (*two, *two)]
+        await tend(two[lot % 2])
+        report = await two[1].verify()
+        assert (report.finding, report.unchained) == ("", 0)
+        await asyncio.gather(*others)
+
+
+async def test_who_finds_another_linking_goes_on_with_what_is_left(
+    address: str, db: asyncpg.Connection
+) -> None:
+    async with open_postgres(address, CURRENCIES) as store:
+        await tend(store)
+        async with store._linking:  # so that its keeper does not
+            await together(*(store.deposit(deposit(f"l {n}", "amy", 1)) for n in range(30)))
+            async with db.transaction():
+                # Another wallet links the first of them; who would link them too waits for it.
+                head, operations = await reads.unlinked(db, 10)
+                await add_links(db, extend(head, operations))
+                linking = asyncio.create_task(store._link(20))
+                while not await db.fetchval(WAITS_FOR_A_LOCK):
+                    pass
+            assert await linking > 0
+        await tend(store)
+        report = await store.verify()
+        assert (report.finding, report.unchained) == ("", 0)
 
 
 async def test_a_refusal_is_never_founded_on_what_another_wallet_has_changed(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fangcheng_kit.migrations import BadDatabase
+from fangcheng_wallet.chain import Link
 from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.keeper import tend
 from fangcheng_wallet.ledger import LARGEST, Collect, Currency, Done, Reverse
@@ -30,6 +31,7 @@ from tests.wallet.ledgers import (
     release,
     settle,
     silver,
+    together,
     withdraw,
 )
 
@@ -433,3 +435,24 @@ async def test_a_ledger_of_the_first_revision_is_brought_up_to_date(tmp_path: Pa
         assert (await store.audit()).findings == ()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT version_num FROM alembic_version").fetchone() == (LEDGER.head,)
+
+
+async def test_links_that_are_refused_fail_no_call_beside_them(path: Path) -> None:
+    """They would fail the only call of their commit, and whoever tends would go on for ever."""
+    commits: list[Commit] = []
+    async with open_sqlite(path, CURRENCIES, on_commit=commits.append) as store:
+        await tend(store)
+        before = (await has(store, "amy"))[0]
+        out_of_order = [Link(10**6, b"", bytes(32))]
+        refused, done = await together(
+            store._batcher.submit(out_of_order), store.deposit(deposit("beside", "amy", 5))
+        )
+        assert isinstance(refused, WalletUnavailable)
+        assert isinstance(done, Done)
+        assert (await has(store, "amy"))[0] == before + 5
+        assert not any(commit.failed for commit in commits)
+        (alone,) = await together(store._batcher.submit(out_of_order))
+        assert isinstance(alone, WalletUnavailable)
+        await tend(store)
+        report = await store.verify()
+        assert (report.finding, report.unchained) == ("", 0)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fangcheng_wallet.errors import (
     SettlementKeyReused,
 )
+from fangcheng_wallet.keeper import tend
 from fangcheng_wallet.ledger import (
     Done,
 )
@@ -39,6 +43,32 @@ async def test_fifty_calls_with_one_key_settle_once(store: Store) -> None:
     assert sum(not answer.replayed for answer in done) == 1
     assert len({repr(answer.answer) for answer in done}) == 1
     assert await all_have(store) == [(1_010, 0), (990, 0), (1_000, 0), (1_000, 0)]
+
+
+async def test_links_that_several_write_at_once_are_one_chain(
+    store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """None of them fails, nor a call that comes meanwhile; each goes on until all is linked."""
+    for lot in range(5):
+        await together(*(store.deposit(deposit(f"d {lot}/{n}", "amy", 1)) for n in range(40)))
+        linked = await together(*(store.link(limit) for limit in (7, 100, 7, 30)))
+        assert all(isinstance(count, int) for count in linked), linked
+        more = [store.deposit(deposit(f"e {lot}/{n}", "bo", 1)) for n in range(20)]
+        done = await together(tend(store), *more, tend(store))
+        assert not [one for one in done if isinstance(one, BaseException)]
+        await together(*(tend(store) for _ in range(3)))
+        report = await store.verify()
+        assert (report.finding, report.unchained) == ("", 0)
+    assert not [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+async def test_whoever_tends_is_done_when_all_that_there_was_is_linked(store: Any) -> None:
+    """Though another is at it, as the keeper of each storage always may be."""
+    await together(*(store.deposit(deposit(f"d {n}", "amy", 1)) for n in range(300)))
+    other = asyncio.create_task(tend(store))
+    await tend(store)
+    assert (await store.verify()).unchained == 0
+    await other
 
 
 async def test_a_key_twice_in_one_commit_is_settled_once_and_replayed(

@@ -33,7 +33,6 @@ from .errors import (
 )
 from .events import (
     Event,
-    HandOpened,
     HoldsReleased,
     OperatorActed,
     PlayerSeated,
@@ -42,7 +41,7 @@ from .events import (
 from .feed import Reader, no_time_left
 from .finished import FOLLOWED, FinishedHands
 from .ids import read_table_id
-from .openings import freeze, thaw, with_numbers
+from .openings import Openings, thaw
 from .operating import Order
 from .state import TableState
 from .store import (
@@ -111,7 +110,7 @@ class LiveTable:
         self._hands = FinishedHands()
         self._around = around
         self._sequence = 0
-        self._opened_with = b""
+        self._openings = Openings(around.journal, around.log)
         if opening is not None:
             state, numbers = thaw(opening.state)
             self.feed.resume(state, numbers)
@@ -168,7 +167,7 @@ class LiveTable:
             for event in events:
                 state.follow(event)
             table = Table(state, self._around.patience, resumed=True)
-        table.before_hand = self._before_hand
+        table.before_hand = self._openings.before_hand
         return table
 
     @property
@@ -440,7 +439,8 @@ class LiveTable:
         self._stored(records)
         if hands:
             self._around.finished()
-        self._keep_opening(records)
+        if (opening := self._openings.among(records, self.feed.numbers_at_hand)) is not None:
+            self._asking.start(self._openings.save(self.table_id, opening))
         self._counted.tells(told)
         self._telling.log(told, self.state.hand_number)
 
@@ -452,25 +452,6 @@ class LiveTable:
         for record in records:
             self._hands.see(record)
         self._viewers.publish(self.table_id, records)
-
-    def _before_hand(self, state: TableState) -> None:
-        self._opened_with = freeze(state)
-
-    def _keep_opening(self, records: Sequence[Record]) -> None:
-        """Where a hand has begun, keep what the table was before it, to resume from there."""
-        state, self._opened_with = self._opened_with, b""
-        for record in records:
-            if state and isinstance(record.event, HandOpened):
-                opening = with_numbers(state, self.feed.numbers_at_hand)
-                self._asking.start(self._save(Opening(record.sequence - 1, opening)))
-
-    async def _save(self, opening: Opening) -> None:
-        try:
-            await self._around.journal.save_opening(self.table_id, opening)
-        except JournalError as error:
-            self._around.log.warning(
-                "an opening was not kept", table_id=self.table_id, problem=str(error)
-            )
 
     async def _wait(self) -> None:
         deadline = self._due_ms = self._table.next_deadline()

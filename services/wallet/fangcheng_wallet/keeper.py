@@ -29,7 +29,7 @@ class Kept(Protocol):
         """Ids of open holds whose time is over."""
 
     async def link(self, limit: int) -> int:
-        """Add links for operations that have none; how many."""
+        """Add links for operations that have none; how many have theirs now. 0: all have."""
 
 
 @asynccontextmanager

@@ -112,6 +112,7 @@ class PostgresStore(Verbs, Reading):
             writer.commit, most_items=most_items, most_running=2, spread=True
         )
         self._last_link: tuple[int, bytes] | None = None
+        self._linking = asyncio.Lock()
         self._closed = False
 
     async def do(self, command: Command[Any]) -> Done[Any]:
@@ -161,6 +162,11 @@ class PostgresStore(Verbs, Reading):
 
     async def link(self, limit: int) -> int:
         """See ``keeper.Kept``."""
+        # One after the other: of two the second would read back what the first is about to link.
+        async with self._linking:
+            return await self._link(limit)
+
+    async def _link(self, limit: int) -> int:
         if self._last_link is None:
             self._last_link = await self.read(reads.last_link)
         last, head = self._last_link
@@ -176,7 +182,8 @@ class PostgresStore(Verbs, Reading):
                 await db.execute("SET TRANSACTION READ WRITE")
                 await add_links(db, links)
         except asyncpg.UniqueViolationError:
-            return 0  # another process was quicker; its links are the same
+            # Another process was quicker; its links are the same, and there may be more to link.
+            return len(operations)
         except (asyncpg.PostgresError, *GONE) as error:
             raise WalletUnavailable from error
         self._last_link = links[-1].operation, links[-1].head

@@ -84,18 +84,21 @@ class Journal:
     def commit(self, items: Sequence[Command[Any] | Sequence[Link]]) -> Sequence[Any]:
         """Do items in order in one transaction; an answer or an error for each.
 
-        Links of the chain are no commands, and are answered with ``None``.
+        Links of the chain are no commands, and are answered with ``None`` once they are written.
         """
         links = [item for item in items if not isinstance(item, Command)]
         commands = [item for item in items if isinstance(item, Command)]
-        outcomes = iter(self._commit(commands, links))
-        return [next(outcomes) if isinstance(item, Command) else None for item in items]
+        outcomes, linked = self._commit(commands, links)
+        answers = iter(outcomes)
+        return [next(answers) if isinstance(item, Command) else linked for item in items]
 
     def _commit(
         self, commands: Sequence[Command[Any]], links: Sequence[Sequence[Link]]
-    ) -> Sequence[Done[Any] | Exception]:
+    ) -> tuple[Sequence[Done[Any] | Exception], Exception | None]:
+        """The outcomes of the commands, and that of the links."""
         began = time.perf_counter()
         postings, failed, expired = 0, False, 0
+        linked: Exception | None = None
         outcomes: Sequence[Done[Any] | Exception]
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -108,19 +111,22 @@ class Journal:
             expired = batch.expired
         except Exception as error:
             self._roll_back()
-            if len(commands) > 1 and isinstance(error, sqlite3.IntegrityError):
-                # The database refuses what a decision allowed. The others must not suffer from it.
-                _log.error("one of %s items is refused by the database: %s", len(commands), error)
-                return [self._commit([command], ())[0] for command in commands]
+            items = len(commands) + len(links)
+            if commands and items > 1 and isinstance(error, sqlite3.IntegrityError):
+                # The database refuses what a decision allowed. The others must not suffer from it,
+                # and the links are made anew.
+                _log.error("one of %s items is refused by the database: %s", items, error)
+                alone = [self._commit([command], ())[0][0] for command in commands]
+                return alone, WalletUnavailable()
             _log.error("a commit failed: %s", error)
             if not isinstance(error, sqlite3.Error):
                 raise
-            failed = True
+            failed, linked = True, WalletUnavailable()
             outcomes = [WalletUnavailable() for _ in commands]
         if commands:
             seconds = time.perf_counter() - began
             self._on_commit(Commit(len(commands), postings, seconds, failed, expired))
-        return outcomes
+        return outcomes, linked
 
     def _roll_back(self) -> None:
         if self._db.in_transaction:

@@ -22,7 +22,7 @@ from fangcheng.matchmaking.v1 import (
     rooms_pb2_grpc,
 )
 from fangcheng.table.v1 import events_pb2, table_pb2, table_pb2_grpc
-from fangcheng_client.streams import reopened
+from fangcheng_client.streams import OnBreak, reopened
 
 BEGINNING_SECONDS = 10.0
 """A service of before ``TableChanges.complete`` has told of all its tables after that."""
@@ -49,12 +49,14 @@ async def follow_tables(
     give_up_seconds: float = 60.0,
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
+    on_break: OnBreak | None = None,
 ) -> AsyncIterator[TablesNews]:
     """The live tables as they change; ``rule_set``, ``labels``, ``vacant`` as in WatchTables.
 
     The first news are of all that there are, be it none, and do not come before that is known. So
     are the first after a break, which tell what is different from before. Does not end by itself; a
-    connection that breaks is opened again as by ``attend``, which errors are raised likewise.
+    connection that breaks is opened again, of which ``on_break`` is told: until then the picture is
+    an old one. Errors are raised as by ``attend``; ``give_up_seconds`` may be ``math.inf``.
     """
     request = table_pb2.WatchTablesRequest(rule_set=rule_set, labels=labels or {}, vacant=vacant)
     stub: Any = table_pb2_grpc.TableServiceStub(channel)
@@ -63,7 +65,9 @@ async def follow_tables(
     fresh: dict[str, table_pb2.TableSummary] | None = None
     """What a stream has told of since it began, until that is all."""
     began = 0.0
-    streams = reopened(lambda: stub.WatchTables(request), give_up_seconds, silence_seconds)
+    streams = reopened(
+        lambda: stub.WatchTables(request), give_up_seconds, silence_seconds, on_break
+    )
     async with aclosing(streams) as stream:
         async for message in stream:
             if message is None:

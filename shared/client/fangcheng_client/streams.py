@@ -206,8 +206,15 @@ async def resumed(
         await breaks.pause()
 
 
+OnBreak = Callable[[grpc.aio.AioRpcError | TimeoutError], None]
+"""Told why a connection broke that is opened again."""
+
+
 async def reopened(
-    open_stream: Callable[[], Any], give_up_seconds: float, silence_seconds: float | None = None
+    open_stream: Callable[[], Any],
+    give_up_seconds: float,
+    silence_seconds: float | None = None,
+    on_break: OnBreak | None = None,
 ) -> AsyncGenerator[Any, None]:
     """The messages of a stream that begins anew whenever it is opened; None before each beginning.
 
@@ -228,6 +235,8 @@ async def reopened(
                 yield message
         except (grpc.aio.AioRpcError, TimeoutError) as error:
             breaks.check(error)
+            if on_break is not None:
+                on_break(error)
         finally:
             call.cancel()
         await breaks.pause()
