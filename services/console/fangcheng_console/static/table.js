@@ -39,13 +39,14 @@ export function declaredName(id, ruleSet) {
 /**
  * The table as `state` tells it. `call` is what was just called: {seat, text}; `ask(seat)` gives what
  * else stands on a seat's plate; `ruleSet` describes what is played, for the names of declarations.
+ * `linked`: players' names lead to their wallets.
  */
 export function drawTable(state, options = {}) {
-  const { perspective = 0, narrow = false, version, call = null, ask = () => nothing, ruleSet = null } = options;
+  const { perspective = 0, narrow = false, version, call = null, ask = () => nothing, ruleSet = null, linked = true } = options;
   const size = narrow ? NARROW : WIDE;
   const { half } = size;
   return html`<div class=${classMap({ board: true, narrow })}>
-    ${SEATS.map((seat) => plate(state, seat, SIDES[sideOf(seat, perspective)], { ask, ruleSet }))}
+    ${SEATS.map((seat) => plate(state, seat, SIDES[sideOf(seat, perspective)], { ask, ruleSet, linked }))}
     <svg
       class="felt" viewBox=${`${-half} ${-half} ${2 * half} ${2 * half}`} role="group" aria-label=${summary(state)}
       data-table=${state.table_id} data-version=${version ?? nothing} data-number=${state.number}
@@ -71,7 +72,7 @@ export function summary(state) {
 
 // Plates.
 
-function plate(state, seat, place, { ask, ruleSet }) {
+function plate(state, seat, place, { ask, ruleSet, linked }) {
   const known = state.seats[seat];
   const isTurn = state.turn === seat;
   const isDealer = state.hand_number > 0 && seat === state.dealer;
@@ -82,7 +83,7 @@ function plate(state, seat, place, { ask, ruleSet }) {
     <span class=${classMap({ wind: true, dealer: isDealer })} title=${isDealer ? t("board.dealer") : nothing}>${windOf(seat, state.dealer)}</span>
     <span class="plate-name">${
       known.player_id
-        ? html`<a href=${`/wallet/${encodeURIComponent(known.player_id)}`} title=${known.player_id}>${known.name}</a>`
+        ? !linked ? known.name : html`<a href=${`/wallet/${encodeURIComponent(known.player_id)}`} title=${known.player_id}>${known.name}</a>`
         : html`<em>${t("board.vacant")}</em>`
     }</span>
     <span class="plate-score" data-standing=${known.standing}>${

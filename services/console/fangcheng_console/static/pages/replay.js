@@ -15,6 +15,14 @@ export const css = ["board", "result", "replay"];
 
 const SEATS = [0, 1, 2, 3];
 const SPEEDS = [0.5, 1, 2, 4, 8];
+const SIGNS = {
+  start: "M1 1h3v12H1zM16 1v12L5 7z",
+  turn_back: "M9 1v12L0 7zM18 1v12L9 7z",
+  back: "M13 1v12L4 7z",
+  on: "M5 1v12l9-6z",
+  turn_on: "M0 1v12l9-6zM9 1v12l9-6z",
+  end: "M14 1h3v12h-3zM2 1v12l11-6z",
+};
 const STEP_MS = 1_000;
 const ADDRESS_AFTER_MS = 150; // browsers refuse an address that changes too often
 const BEGIN_A_TURN = ["front", "dealt_out"];
@@ -137,13 +145,13 @@ export async function open(root, params, app) {
         ${head(replay, app, isLink, params.token)}
         <section class="panel replay-controls" aria-label=${t("replay.controls")}>
           <div class="toolbar">
-            ${button("start", "|◀", () => go(0), step === 0)}
-            ${button("turn_back", "◀◀", () => go(turnBefore()), step === 0)}
-            ${button("back", "◀", () => go(step - 1), step === 0)}
+            ${button("start", () => go(0), step === 0)}
+            ${button("turn_back", () => go(turnBefore()), step === 0)}
+            ${button("back", () => go(step - 1), step === 0)}
             <button class="button primary" data-act="play" @click=${play}>${t(timer ? "replay.pause" : "replay.play")}</button>
-            ${button("on", "▶", () => go(step + 1), step === last)}
-            ${button("turn_on", "▶▶", () => go(turnAfter()), step === last)}
-            ${button("end", "▶|", () => go(last), step === last)}
+            ${button("on", () => go(step + 1), step === last)}
+            ${button("turn_on", () => go(turnAfter()), step === last)}
+            ${button("end", () => go(last), step === last)}
             <label class="replay-speed">${t("replay.speed")}
               <select @change=${(event) => setSpeed(Number(event.target.value))}>
                 ${SPEEDS.map((value) => html`<option value=${value} ?selected=${value === speed}>${number(value)}×</option>`)}
@@ -157,7 +165,7 @@ export async function open(root, params, app) {
         </section>
         <div class="replay-main">
           <div class="replay-table">
-            ${guard([step, seat, narrow.matches], () => drawTable(state, { perspective: seat, narrow: narrow.matches, ruleSet: replay.rule_set }))}
+            ${guard([step, seat, narrow.matches], () => drawTable(state, { perspective: seat, narrow: narrow.matches, ruleSet: replay.rule_set, linked: !isLink }))}
           </div>
           <div class="replay-beside">
             <section class="panel replay-log">
@@ -196,9 +204,10 @@ export async function open(root, params, app) {
     showCurrent(root);
   }
 
-  function button(name, sign, act, disabled) {
+  function button(name, act, disabled) {
     const words = t(`replay.${name}`);
-    return html`<button class="button replay-step" data-act=${name} title=${words} aria-label=${words} ?disabled=${disabled} @click=${act}>${sign}</button>`;
+    return html`<button class="button replay-step" data-act=${name} title=${words} aria-label=${words} ?disabled=${disabled} @click=${act}>
+      <svg width="18" height="14" viewBox="0 0 18 14" fill="currentColor" aria-hidden="true"><path d=${SIGNS[name]}></path></svg></button>`;
   }
 
   app.keys(keys);
