@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from fangcheng.table.v1 import events_pb2
+from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client import TableView
 from fangcheng_console.shown import LOGGED_EVENTS, Shown, options, table_state
 from fangcheng_rules.rulesets import RULE_SETS
-from fangcheng_table.views import SPECTATORS
+from fangcheng_table.feed import Feed
+from fangcheng_table.views import RECORD, SPECTATORS
 from tests.table.tables import SILVER, Drive, at_random, away, created, sights
 
 all_rule_sets = pytest.mark.parametrize("rules_id", [rules.id for rules in RULE_SETS])
@@ -159,6 +160,56 @@ def test_the_clock_runs_from_the_act_after_which_somebody_is_asked() -> None:
         assert clock["turn_since_ms"] == since
         assert clock["turn_ms"] > 0
         assert clock["claim_ms"] > 0
+
+
+def test_a_revealed_hand_tells_what_each_seat_is_asked_and_since_when() -> None:
+    drive = Drive.of(created(hands=1))
+    drive.attend(0, 1, 2, 3)
+    drive.play(at_random(7))
+    begun = Feed(100_000)
+    begun.publish(drive.records[:1])
+    feed = begun.revealed(1)
+    feed.catch_up([])
+    feed.publish(drive.records[1:])
+    numbers = range(feed.oldest(RECORD) + 1, feed.last(RECORD) + 1)
+    events = [begun.event(SPECTATORS, 1), *(feed.event(RECORD, number) for number in numbers)]
+    shown, view, since, kinds = Shown(), TableView(), dict[tuple[int, str], int](), set[str]()
+    for event in events:
+        shown.apply(event)
+        view.apply(event)
+        told = json.loads(to_json(shown.message()))
+        prompts = {prompt["seat"]: prompt for prompt in told["state"]["prompts"]}
+        assert prompts.keys() == view.prompts.keys()
+        for seat, prompt in view.prompts.items():
+            asked = since.setdefault((seat, prompt.decision_id), event.time.ToMilliseconds())
+            assert prompts[seat]["since_ms"] == asked
+            assert (prompts[seat]["kind"], prompts[seat]["ms"]) == (prompt.kind, prompt.ms_left)
+            assert prompts[seat]["actions"] == [
+                {
+                    "kind": one.kind,
+                    "tile": one.tile,
+                    "tiles": list(one.tiles),
+                    "meld": one.meld,
+                    "declare": one.declare,
+                    "amount": one.amount,
+                }
+                for one in prompt.actions
+            ]
+            kinds.add(prompt.kind)
+        assert not any("prompt" in kind for entry in told["log"] for kind in entry)
+    assert kinds >= {"turn", "claim"}
+    assert not shown.state()["prompts"]
+
+
+def test_a_player_is_called_what_his_profile_says() -> None:
+    shown = Shown()
+    seats = [
+        state_pb2.Seat(seat=seat, player_id=f"p{seat}", profile=profile)
+        for seat, profile in enumerate((b'{"nickname": "Mei"}', "老王".encode(), b"\xff", b""))
+    ]
+    opened = events_pb2.TableOpened(table=state_pb2.Table(table_id="t1", seats=seats))
+    shown.apply(events_pb2.TableEvent(number=1, table_opened=opened))
+    assert [seat["name"] for seat in shown.state()["seats"]] == ["Mei", "老王", "p2", "p3"]
 
 
 def test_a_state_is_not_changed_by_what_comes_after() -> None:

@@ -13,6 +13,7 @@ import pytest
 import typer
 import yaml
 
+from fangcheng_console.settings import ConsoleSettings
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import Settings
 from fangcheng_kit.app import _OVERTIME_SECONDS
@@ -31,9 +32,10 @@ SETTINGS: dict[str, type[Settings]] = {
     "table": TableSettings,
     "matchmaking": MatchmakingSettings,
     "wallet": WalletSettings,
+    "console": ConsoleSettings,
 }
 COMMON = {f"FANGCHENG_{name.upper()}" for name in Settings.model_fields}
-PARTNERS = ("evaluation", "wallet", "table")
+PARTNERS = ("evaluation", "wallet", "table", "matchmaking")
 """The settings that are targets of other services."""
 BOTS_CALL = ("matchmaking", "table", "wallet", "evaluation")
 HAND_SECONDS = 120
@@ -66,6 +68,15 @@ def targets_of(settings: Settings) -> dict[str, tuple[str, int]]:
         if target := getattr(settings, name, None):
             assert target.startswith("dns:///"), f"{target}: only a name stands for all replicas"
             found[name] = split_address(target.removeprefix("dns:///"))
+    return found
+
+
+def measured_of(settings: Settings) -> dict[str, tuple[str, int]]:
+    """Host and port of the metrics of each service that a console reads."""
+    found = {}
+    for one in filter(None, getattr(settings, "metrics", "").split(",")):
+        service, _, address = one.partition("=")
+        found[service] = split_address(address)
     return found
 
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
+from fangcheng_console.settings import ConsoleSettings
 from tests.system.running import free_port, until
 
 from .suite import (
@@ -26,6 +27,7 @@ from .suite import (
     edge_ports,
     edge_targets,
     make_env,
+    measured_of,
     port_of,
     service_of,
     settings_of,
@@ -37,8 +39,8 @@ COMPOSE = DEPLOY / "compose"
 TEXT = (COMPOSE / "compose.yaml").read_text("utf-8")
 VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 ADMIN_PORT = 7001
-OURS_ALONE = ("edge", "grafana")
-"""The only two that anybody outside of the host's containers reaches."""
+OURS_ALONE = ("console", "edge", "grafana")
+"""The only ones that anybody outside of the host's containers reaches."""
 
 
 @pytest.fixture(scope="module")
@@ -173,8 +175,9 @@ def test_every_container_is_locked_down(compose: dict[str, Any]) -> None:
         assert ("outside" in container["networks"]) == (name in OURS_ALONE), name
         assert re.search(r":v?\d[\w.-]*$", container["image"]), f"{name}: no version"
     assert compose["networks"]["inside"] == {"internal": True}
-    (published,) = compose["services"]["grafana"]["ports"]
-    assert published.startswith("127.0.0.1:")
+    for name in ("console", "grafana"):
+        (published,) = compose["services"][name]["ports"]
+        assert published.startswith("127.0.0.1:")
 
 
 def test_every_setting_exists_and_is_valid(
@@ -190,6 +193,10 @@ def test_every_setting_exists_and_is_valid(
         ]
         if kind == "table":
             assert getattr(settings, "advertised", "") == f"{name}:{port_of(settings.listen)}"
+        if isinstance(settings, ConsoleSettings):
+            _, published, listening = container["ports"][0].split(":")
+            assert settings.origins(0) == {f"http://localhost:{published}"}
+            assert port_of(settings.web_listen) == int(listening)
 
 
 def test_everybody_calls_where_somebody_listens(
@@ -200,6 +207,7 @@ def test_everybody_calls_where_somebody_listens(
     listening: dict[str, int] = {}
     measured: dict[str, int] = {}
     called: dict[str, set[tuple[str, int]]] = {}
+    looked_at: dict[str, tuple[str, int]] = {}
     for name, (kind, container) in ours.items():
         settings = settings_of(kind, container["environment"], monkeypatch)
         networks = container["networks"]
@@ -209,7 +217,10 @@ def test_everybody_calls_where_somebody_listens(
         measured[kind] = port_of(settings.metrics_listen)
         for partner, target in targets_of(settings).items():
             called.setdefault(partner, set()).add(target)
+        looked_at |= measured_of(settings)
+    del listening["console"]  # which nobody calls
     assert edge_targets() == {kind: (kind, port) for kind, port in listening.items()}
+    assert looked_at == {kind: (kind, measured[kind]) for kind in listening}
     assert called == {kind: {(kind, listening[kind])} for kind in called}
 
     ports = edge_ports()

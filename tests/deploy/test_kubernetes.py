@@ -15,6 +15,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from fangcheng_console.settings import ConsoleSettings
 from fangcheng_kit.health import LIVE
 from tests import promql
 
@@ -26,6 +27,7 @@ from .suite import (
     check_bots,
     edge_ports,
     edge_targets,
+    measured_of,
     port_of,
     service_of,
     settings_of,
@@ -44,7 +46,8 @@ OF_OTHERS = {
     "ServiceMonitor": "monitoring.coreos.com",
 }
 """Kinds that a cluster knows by what is installed in it: their schemas are not at hand."""
-KEEPERS = {"matchmaking", "migrate", "table", "wallet"}
+CALLED = {"evaluation", "matchmaking", "table", "wallet"}
+KEEPERS = {"console", "matchmaking", "migrate", "table", "wallet"}
 Manifest = dict[str, Any]
 
 
@@ -191,7 +194,10 @@ def test_every_service_understands_its_environment_and_is_asked_where_it_listens
         assert service_of(container["command"]) == name
         settings = settings_of(name, environment_of(overlay, pod, kept), monkeypatch)
         port = port_of(settings.listen)
-        assert ports_of(pod) == {"grpc": port, "metrics": port_of(settings.metrics_listen)}
+        ports = {"grpc": port, "metrics": port_of(settings.metrics_listen)}
+        if isinstance(settings, ConsoleSettings):
+            ports["web"] = port_of(settings.web_listen)
+        assert ports_of(pod) == ports
         assert container["readinessProbe"]["grpc"] == {"port": port}
         for probe in ("startupProbe", "livenessProbe"):
             assert container[probe]["grpc"] == {"port": port, "service": LIVE}
@@ -207,7 +213,8 @@ def test_every_service_understands_its_environment_and_is_asked_where_it_listens
         # By then callers have looked the name up again, and found replicas that were added.
         ages[name] = settings.max_connection_age_seconds
     assert all(0 < ages[partner] <= 60 for partner in called), ages
-    listening = {name: (name, ports_of(pods(overlay)[name])["grpc"]) for name in SETTINGS}
+    assert called == CALLED
+    listening = {name: (name, ports_of(pods(overlay)[name])["grpc"]) for name in CALLED}
     assert edge_targets() == listening
 
 
@@ -265,11 +272,11 @@ def test_whatever_selects_pods_selects_some_with_these_ports(overlay: str) -> No
         (pod,) = selected(overlay, service["spec"]["selector"])
         for port in service["spec"]["ports"]:
             assert ports_of(templates[pod])[port["name"]] == port["port"], name
-        if pod in SETTINGS:
+        if pod in CALLED:
             assert service["spec"]["clusterIP"] == "None", f"{name}: callers spread calls"
             assert name == pod
     budgets = of_kind(overlay, "PodDisruptionBudget")
-    assert budgets.keys() == {*SETTINGS, "edge"}
+    assert budgets.keys() == {*CALLED, "edge"}
     for name, budget in budgets.items():
         assert selected(overlay, budget["spec"]["selector"]["matchLabels"]) == [name]
         for spread in templates[name]["spec"]["topologySpreadConstraints"]:
@@ -324,6 +331,7 @@ def test_who_calls_whom_in_the_code_may_and_nobody_else(
         environment = environment_of(overlay, pods(overlay)[name], kept)
         settings = settings_of(name, environment, monkeypatch)
         needed |= {(name, other, port) for other, (_, port) in targets_of(settings).items()}
+        needed |= {(name, other, port) for other, (_, port) in measured_of(settings).items()}
         if name == "table":  # a replica passes calls on to another
             needed.add((name, name, port_of(settings.listen)))
     needed |= {("bots", name, edge_targets()[name][1]) for name in BOTS_CALL}
@@ -363,7 +371,7 @@ def test_whoever_opens_a_database_has_the_authority_of_its_certificate() -> None
 def test_what_is_scaled_has_no_number_of_its_own_and_what_to_scale_by_exists() -> None:
     scaled = of_kind("production", "HorizontalPodAutoscaler", "ScaledObject")
     deployments = of_kind("production", "Deployment")
-    assert scaled.keys() == deployments.keys() - {"bots"}
+    assert scaled.keys() == deployments.keys() - {"bots", "console"}
     for name, one in scaled.items():
         assert one["spec"]["scaleTargetRef"]["name"] == name
         assert "replicas" not in deployments[name]["spec"]

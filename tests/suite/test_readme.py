@@ -22,7 +22,7 @@ PAGES = {
     for name in (
         "README.md",
         "CONTRIBUTING.md",
-        *(f"docs/{page}.md" for page in ("fairness", "matchmaking", "tables", "wallet")),
+        *(f"docs/{page}.md" for page in ("console", "fairness", "matchmaking", "tables", "wallet")),
         *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/operations/**/*.md")),
     )
 }

@@ -103,7 +103,7 @@ def opened(
         yield tab
     finally:
         context.close()
-    assert tab.problems == []
+    assert tab.problems == [], tab.problems
 
 
 def beside(work: Coroutine[Any, Any, T]) -> T:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
@@ -22,6 +22,8 @@ from google.protobuf.message import Message
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client.view import SeatView, TableView
+
+from .names import name_of
 
 LOGGED_EVENTS = 30
 
@@ -32,6 +34,8 @@ PHASES = {
     state_pb2.TABLE_PHASE_CLOSED: "closed",
 }
 
+_NOBODY = [state_pb2.Seat(seat=seat) for seat in range(4)]
+_UNLOGGED = frozenset({"prompt", "prompt_closed", "seat_prompted", "seat_prompt_closed"})
 _STARTS_A_CLOCK = frozenset({"hand_started", "dealt", "drawn", "melded", "discarded"})
 _STOPS_THE_CLOCK = frozenset({"hand_ended", "table_closed", "snapshot"})
 
@@ -47,6 +51,8 @@ class Shown:
         """When the newest event was stored."""
         self.turn_since_ms: int | None = None
         """Since when the seat whose turn it is, or those who may claim, are asked."""
+        self._asked_ms: dict[tuple[int, str], int] = {}
+        """When the prompts of a revealed view were told, by seat and id."""
         self._ended: tuple[object, dict[str, Any] | None] = (None, None)
         self._settled: tuple[object, dict[str, Any] | None] = (None, None)
         self._fixed: tuple[object, dict[str, Any]] = (None, {})
@@ -60,7 +66,15 @@ class Shown:
             self.turn_since_ms = self.time_ms
         elif kind in _STOPS_THE_CLOCK:
             self.turn_since_ms = None
-        self.log.append(logged(event))
+        if kind not in _UNLOGGED:
+            self.log.append(logged(event))
+        if self.view.prompts or self._asked_ms:
+            self._note_prompts()
+
+    def _note_prompts(self) -> None:
+        """Since when the open prompts are known."""
+        opened = [(seat, prompt.decision_id) for seat, prompt in self.view.prompts.items()]
+        self._asked_ms = {one: self._asked_ms.get(one, self.time_ms) for one in opened}
 
     def message(self) -> dict[str, Any]:
         """The table's state, and the last events."""
@@ -80,7 +94,7 @@ class Shown:
         timing = view.table.timing
         state["ended"] = self._ended[1]
         state["settled"] = self._settled[1]
-        state["prompts"] = []
+        state["prompts"] = self._prompts()
         state["number"] = view.last_number
         state["time_ms"] = self.time_ms
         state["clock"] = {
@@ -91,6 +105,18 @@ class Shown:
             "server_ms": time.time_ns() // 1_000_000,
         }
         return state
+
+    def _prompts(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "seat": seat,
+                "kind": prompt.kind,
+                "actions": [action(one) for one in prompt.actions],
+                "since_ms": self._asked_ms.get((seat, prompt.decision_id), self.time_ms),
+                "ms": prompt.ms_left,
+            }
+            for seat, prompt in sorted(self.view.prompts.items())
+        ]
 
 
 def table_state(view: TableView, *, number: int, time_ms: int) -> dict[str, Any]:
@@ -166,7 +192,10 @@ def _moving(view: TableView) -> dict[str, Any]:
         "turn": view.turn,
         "dealing": view.dealing,
         "last_discard": lying and {"seat": lying[0], "tile": lying[1]},
-        "seats": [_seat(seat, starting_chips) for seat in view.seats],
+        "seats": [
+            _seat(seat, name_of(sits.profile, seat.player_id), starting_chips)
+            for seat, sits in zip(view.seats, _sitting(view), strict=True)
+        ],
         "vote": vote and {"seat": vote.seat, "agreed": list(vote.agreed)},
         "ready_check": bool(view.ready_check),
         "closed": closed
@@ -186,10 +215,15 @@ def _moving(view: TableView) -> dict[str, Any]:
     }
 
 
-def _seat(seat: SeatView, starting_chips: int) -> dict[str, Any]:
+def _sitting(view: TableView) -> Iterable[state_pb2.Seat]:
+    """Who sits there; of a table that nothing was told of yet, nobody."""
+    return view.table.seats or _NOBODY
+
+
+def _seat(seat: SeatView, name: str, starting_chips: int) -> dict[str, Any]:
     return {
         "player_id": seat.player_id,
-        "name": seat.name,
+        "name": name,
         "concealed": list(seat.concealed),
         "drawn": seat.drawn,
         "melds": [meld(one) for one in seat.melds],
@@ -215,6 +249,18 @@ def meld(laid: rules_pb2.Meld) -> dict[str, Any]:
         "from_seat": laid.from_seat if laid.HasField("from_seat") else None,
         "claimed_tile": laid.claimed_tile,
         "treasure": laid.treasure,
+    }
+
+
+def action(offered: state_pb2.Action) -> dict[str, Any]:
+    """An answer to a prompt as plain data."""
+    return {
+        "kind": offered.kind,
+        "tile": offered.tile,
+        "tiles": list(offered.tiles),
+        "meld": offered.meld,
+        "declare": offered.declare,
+        "amount": offered.amount,
     }
 
 

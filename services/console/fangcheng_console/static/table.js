@@ -74,11 +74,12 @@ export function summary(state) {
 function plate(state, seat, place, { ask, ruleSet }) {
   const known = state.seats[seat];
   const isTurn = state.turn === seat;
+  const isDealer = state.hand_number > 0 && seat === state.dealer;
   return html`<section
     class=${classMap({ plate: true, [place]: true, turn: isTurn })} data-plate=${seat}
     aria-label=${t("board.seat", { name: nameOf(state, seat), wind: windOf(seat, state.dealer) })}
   >
-    <span class=${classMap({ wind: true, dealer: seat === state.dealer })} title=${seat === state.dealer ? t("board.dealer") : nothing}>${windOf(seat, state.dealer)}</span>
+    <span class=${classMap({ wind: true, dealer: isDealer })} title=${isDealer ? t("board.dealer") : nothing}>${windOf(seat, state.dealer)}</span>
     <span class="plate-name">${
       known.player_id
         ? html`<a href=${`/wallet/${encodeURIComponent(known.player_id)}`} title=${known.player_id}>${known.name}</a>`
@@ -246,7 +247,7 @@ function river(state, seat, size) {
 // The seat's wind at the middle, and whose turn it is.
 function mark(state, seat, size) {
   const y = size.centre - 17;
-  const isDealer = seat === state.dealer;
+  const isDealer = state.hand_number > 0 && seat === state.dealer;
   return svg`<g class=${classMap({ mark: true, turn: state.turn === seat, dealer: isDealer })}>
     <rect class="mark-bar" x="-46" y=${size.centre - 4} width="92" height="6" rx="3"></rect>
     <circle cx="0" cy=${y} r="12"></circle>

@@ -175,7 +175,10 @@ export async function open(root, params, app) {
             </section>
           </div>
         </div>
-        ${state.ended ? html`<div class="panel replay-result">${resultWords(state, replay.rule_set)}</div>` : nothing}
+        ${state.ended ? html`<div class="panel replay-result">${resultWords(state, replay.rule_set)}
+          ${state.settled && !isLink
+            ? html`<p><a class="button" data-settlement href=${`/settlements/${encodeURIComponent(state.table_id)}/${state.hand_number}`}>${t("replay.settlement")}</a></p>`
+            : nothing}</div>` : nothing}
         <section class="panel replay-take">
           <h2>${t("replay.take")}</h2>
           <div class="toolbar">
