@@ -1,5 +1,6 @@
 // A table as it is played: the picture, what was said, and an operator's look at the tiles.
 
+import { tableMenu } from "../actmenu.js";
 import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
@@ -262,9 +263,15 @@ export async function open(root, { id }, app) {
               @click=${toggleReveal}>${t(page.reveal ? "table.hide" : "table.reveal")}${key("r")}</button>`
           : nothing
       }
+      ${isOperator && state ? tableMenu(app, { tableId: id, phase: state.phase, players: seated(state) }) : nothing}
       ${last > 0 ? html`<a class="button" href=${`/replay/${encodeURIComponent(id)}/${last}`}>${t("table.replay", { hand: last })}</a>` : nothing}
     </div>`;
   }
+
+  const seated = (state) =>
+    state.seats
+      .map((seat, number) => ({ player_id: seat.player_id, name: nameOf(state, number) }))
+      .filter((seat) => seat.player_id);
 
   function notices(state) {
     const { latest } = page;
