@@ -8,7 +8,7 @@
 
 import { add, has, language, number, t } from "./i18n.js";
 import { html, nothing } from "./lit.js";
-import { nameOf } from "./table.js";
+import { nameOf, signed } from "./table.js";
 import { formatTiles, tileName, tileRow } from "./tiles.js";
 import words from "./result.i18n.js";
 
@@ -19,7 +19,6 @@ const TILE_HEIGHT = 44;
 
 const payer = (state, seat) => (seat === null ? t("result.house") : nameOf(state, seat));
 const listed = (texts) => texts.join(t("result.comma"));
-export const signed = (amount) => (amount > 0 ? `+${number(amount)}` : number(amount));
 
 // `{zh: "荒庄", en: "drawn hand"}` in the page's language.
 const named = (item) => (language() === "zh" ? item.name_zh : item.name_en) || item.id;
@@ -250,7 +249,7 @@ function winnerWords(winner) {
 function sumTable(state, found) {
   const amount = (value) => html`<td class=${`number ${value > 0 ? "good" : value < 0 ? "bad" : "muted"}`}>${signed(value)}</td>`;
   const hasHouse = found.some((sum) => sum.house);
-  return html`<div class="scroll"><table class="table result-sums">
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${t("result.sums")}><table class="table result-sums">
     <thead><tr><th scope="col">${t("result.sums")}</th>${SEATS.map((seat) => html`<th scope="col" class="number">${nameOf(state, seat)}</th>`)}
       ${hasHouse ? html`<th scope="col" class="number">${t("result.house")}</th>` : nothing}</tr></thead>
     <tbody>${found.map(

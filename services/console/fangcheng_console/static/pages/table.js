@@ -8,7 +8,7 @@ import { resultWords } from "../result.js";
 import { drawTable, handOf, nameOf, runRing } from "../table.js";
 import { callOf, kindOf, meldName, reasonOf, told } from "../words.js";
 
-export const css = ["board", "table"];
+export const css = ["board", "result", "table"];
 
 const LOGGED = 60;
 const NARROW_PIXELS = 600;
@@ -210,12 +210,13 @@ export async function open(root, { id }, app) {
       </section>`;
     }
     const state = drawn?.state;
-    return html`<div class="table-page">
+    return html`<div class="table-page" data-revealed=${drawn?.revealed ?? 0}>
       ${header(state)}
       ${toolbar(state)}
       ${notices(state)}
       <div class="table-main">
         <div class="table-picture">
+          ${page.isPaused ? behindMark() : nothing}
           ${drawn ? picture(drawn) : html`<p class="empty" role="status">${t("table.waits")}</p>`}
           ${result(state)}
         </div>
@@ -273,11 +274,9 @@ export async function open(root, { id }, app) {
       .filter((seat) => seat.player_id);
 
   function notices(state) {
-    const { latest, drawn } = page;
-    const behind = latest && drawn ? latest.state.number - drawn.state.number : 0;
+    const { latest } = page;
     const broken = latest?.stream.status === "broken";
     return html`<div class="table-notices" role="status">
-      ${page.isPaused ? html`<p class="notice warn" data-behind=${behind}>${t("table.paused", { behind })}</p>` : nothing}
       ${broken ? html`<p class="notice bad" data-stream="broken">${t("table.broken")} ${latest.stream.problem?.message ?? ""}</p>` : nothing}
       ${
         page.revealOver && isOperator
@@ -289,6 +288,12 @@ export async function open(root, { id }, app) {
       ${state?.ready_check ? html`<p class="notice">${t("table.ready_check")}</p>` : nothing}
       ${state?.closed ? html`<p class="notice">${t("table.closed", { why: reasonOf(state.closed.reason) })}</p>` : nothing}
     </div>`;
+  }
+
+  function behindMark() {
+    const { latest, drawn } = page;
+    const behind = latest && drawn ? latest.state.number - drawn.state.number : 0;
+    return html`<p class="notice warn paused" role="status" data-behind=${behind}>${t("table.paused", { behind })}</p>`;
   }
 
   function picture(drawn) {
@@ -356,7 +361,7 @@ export async function open(root, { id }, app) {
   function said(state) {
     const upTo = state?.number ?? 0;
     const lines = page.log.filter((entry) => entry.text && entry.number <= upTo).slice(-40).reverse();
-    return html`<aside class="panel table-log" aria-label=${t("table.log")}>
+    return html`<aside class="panel table-log" tabindex="0" aria-label=${t("table.log")}>
       <h2>${t("table.log")}</h2>
       <ol>${lines.map((entry) => html`<li data-event=${entry.number} class=${entry.kind}><time>${time(entry.ms)}</time> ${entry.text}</li>`)}</ol>
       ${state?.closed ? ranking(state) : nothing}
