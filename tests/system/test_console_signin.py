@@ -194,3 +194,22 @@ def test_where_nothing_is_the_page_says_so(browser: Browser, quiet_suite: Runnin
         tab.provoked("404")
         tab.page.get_by_role("link", name="To the tables").click()
         tab.page.wait_for_url(lambda url: urlsplit(url).path == "/")
+
+
+def test_a_console_that_is_away_is_told_of_until_it_is_back(
+    browser: Browser, quiet_suite: Running
+) -> None:
+    with opened(browser) as tab:
+        page = tab.page
+        with page.expect_response("**/api/lobby/events"):
+            tab.sign_in(quiet_suite.console, token(quiet_suite, "viewer:wang"))
+        # It may be back before anybody looks, so the page itself remembers.
+        page.evaluate(
+            "() => new MutationObserver(() => {"
+            "  if (!document.querySelector('.away').hidden) window.wasAway = true;"
+            "}).observe(document.querySelector('.away'), {attributes: true})"
+        )
+        quiet_suite.killed("console")
+        page.wait_for_function("() => window.wasAway")
+        expect(page.locator(".away")).to_be_hidden()
+        tab.provoked("ERR_")

@@ -202,7 +202,14 @@ function signedOut() {
 }
 
 async function signOut() {
-  await remove("/api/session");
+  try {
+    await remove("/api/session");
+  } catch {
+    // Whoever cannot be reached has not taken the session back: the person must know.
+    state.away = true;
+    draw();
+    return;
+  }
   state.person = null;
   navigate("/sign-in");
 }
