@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -82,8 +82,10 @@ async def connected(
     service: Scripted,
     add: Callable[[Any, Any], None] = table_pb2_grpc.add_TableServiceServicer_to_server,
     name: str = "table",
+    subject: str = "player:ming",
+    scopes: Sequence[str] = (),
 ) -> AsyncIterator[grpc.aio.Channel]:
-    """A channel of a player to a service that goes as it is told."""
+    """A channel to a service that goes as it is told."""
     added = add.__name__.removeprefix("add_").removesuffix("Servicer_to_server")
 
     @asynccontextmanager
@@ -93,7 +95,7 @@ async def connected(
     settings = Settings(dev_key=KEY, drain_seconds=0.0, grace_seconds=1.0)
     async with (
         serving(name, settings, open_service) as server,
-        connect(server.address, token=mint_token(KEY, "player:ming")) as channel,
+        connect(server.address, token=mint_token(KEY, subject, scopes)) as channel,
     ):
         yield channel
 

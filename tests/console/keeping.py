@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -55,6 +56,13 @@ class Keeping(table_pb2_grpc.TableServiceServicer, records_pb2_grpc.TableRecordS
         if record is None:
             await context.abort(grpc.StatusCode.NOT_FOUND, "there is no such hand")
         return records_pb2.GetHandRecordResponse(record=record)
+
+    async def WatchTables(
+        self, request: table_pb2.WatchTablesRequest, context: Any
+    ) -> AsyncIterator[table_pb2.WatchTablesResponse]:
+        """There is no live table."""
+        yield table_pb2.WatchTablesResponse(changes=table_pb2.TableChanges(complete=True))
+        await asyncio.Event().wait()
 
     async def ListHandRecords(
         self, request: records_pb2.ListHandRecordsRequest, context: Any

@@ -25,6 +25,7 @@ from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import attend
 from tests.console.world import Browser, World, console
 from tests.suite.whole import KEY, Suite, whole
+from tests.system.cutting import CuttingProxy
 
 POOLS = """
 pools:
@@ -240,11 +241,16 @@ async def signed_in(stack: AsyncExitStack, world: World, subject: str) -> Browse
 
 
 @asynccontextmanager
-async def office(folder: Path, **settings: Any) -> AsyncIterator[Office]:
-    """`settings`: of the console."""
+async def office(
+    folder: Path, cut: Callable[[], bool] = lambda: False, **settings: Any
+) -> AsyncIterator[Office]:
+    """`cut`: asked at each answer of the wallet whether it is lost on its way to the console.
+    `settings`: of the console."""
     async with AsyncExitStack() as stack:
         suite = await stack.enter_async_context(whole(folder, POOLS))
         targets = {name: running.address for name, running in suite.running.items()}
+        proxy = await stack.enter_async_context(CuttingProxy(targets["wallet"], cut).running())
+        targets["wallet"] = proxy.address
         world = await stack.enter_async_context(
             console(folder, **{**targets, "dev_key": KEY, **settings})
         )

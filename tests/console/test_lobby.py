@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import grpc.aio
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from fangcheng.table.v1 import state_pb2, table_pb2
@@ -17,6 +18,7 @@ from fangcheng_console.figures import Figures
 from fangcheng_console.lobby import KEPT_CHANGES, Picture, Tables, row
 from fangcheng_console.names import name_of
 from fangcheng_console.scrape import Scraper
+from tests.system.running import free_port
 from tests.table.world import PLAYERS, play_all, request, until, until_attended, world
 
 UNSAID = lobby._UNSAID
@@ -74,13 +76,9 @@ def summary(table_id: str, **more: Any) -> table_pb2.TableSummary:
     return table_pb2.TableSummary(**(known | more))
 
 
-def of(*tables: table_pb2.TableSummary, gone: tuple[str, ...] = ()) -> table_pb2.TableChanges:
-    return table_pb2.TableChanges(tables=tables, gone=gone)
-
-
 def a_lobby() -> tuple[Tables, Picture]:
     """One that hears what the test tells it."""
-    tables = Tables(lambda: None)
+    tables = Tables(grpc.aio.insecure_channel("127.0.0.1:1"))
     return tables, Picture(tables, Figures(Scraper([]), lambda: len(tables.live)))
 
 
@@ -152,18 +150,18 @@ def test_a_name_is_read_out_of_a_profile_or_is_the_id() -> None:
 
 async def test_a_viewer_has_everything_first_and_then_only_what_changed() -> None:
     tables, picture = a_lobby()
-    tables.hear(of(summary("t1"), summary("t2", pool_id="silver")))
+    tables.hear(summary("t1"), summary("t2", pool_id="silver"))
     page = Page(picture)
     await page.read()
     assert page.by_id() == {one: row(tables.live[one]) for one in ("t1", "t2")}
 
-    tables.hear(of(summary("t1", wall_tiles=40), summary("t2", pool_id="silver")))
+    tables.hear(summary("t1", wall_tiles=40), summary("t2", pool_id="silver"))
     picture.tell()
     change = await page.read()
     (number,) = (n for n, table in page.tables.items() if table["id"] == "t1")
     assert change["tables"] == [{"n": number, "wall": 40}]
 
-    tables.hear(of(summary("t3"), gone=("t2",)))
+    tables.hear(summary("t3"), gone=("t2",))
     picture.tell()
     await page.read()
     assert set(page.by_id()) == {"t1", "t3"}
@@ -174,8 +172,8 @@ async def test_a_table_that_comes_and_goes_between_two_looks_is_never_told_of() 
     tables, picture = a_lobby()
     page = Page(picture)
     await page.read()
-    tables.hear(of(summary("t1")))
-    tables.hear(of(gone=("t1", "t2")))
+    tables.hear(summary("t1"))
+    tables.hear(gone=("t1", "t2"))
     picture.tell()
     change = await page.read()
     assert (change["tables"], change["gone"]) == ([], [])
@@ -185,10 +183,10 @@ async def test_a_field_that_is_as_usual_again_is_told() -> None:
     tables, picture = a_lobby()
     page = Page(picture)
     stuck = table_pb2.TableTrouble(kind=table_pb2.TABLE_TROUBLE_KIND_STUCK)
-    tables.hear(of(summary("t1", troubles=[stuck], spectators=3)))
+    tables.hear(summary("t1", troubles=[stuck], spectators=3))
     await page.read()
     assert page.by_id()["t1"]["troubles"] == {"stuck": 0}
-    tables.hear(of(summary("t1")))
+    tables.hear(summary("t1"))
     picture.tell()
     await page.read()
     assert page.by_id()["t1"] == row(tables.live["t1"])
@@ -200,14 +198,14 @@ async def test_who_reads_too_slowly_is_sent_everything_again() -> None:
     for page in (quick, slow):
         await page.read()
     for wall in range(KEPT_CHANGES):
-        tables.hear(of(summary("t1", wall_tiles=wall)))
+        tables.hear(summary("t1", wall_tiles=wall))
         picture.tell()
         await quick.read()
     # As much as is kept it still gets, one after the other.
     await slow.read()
     assert slow.by_id()["t1"]["wall"] == 0
     for wall in range(KEPT_CHANGES, 2 * KEPT_CHANGES):
-        tables.hear(of(summary("t1", wall_tiles=wall)))
+        tables.hear(summary("t1", wall_tiles=wall))
         picture.tell()
         await quick.read()
     await slow.read()
@@ -217,25 +215,25 @@ async def test_who_reads_too_slowly_is_sent_everything_again() -> None:
 
 async def test_all_viewers_are_sent_the_same_bytes() -> None:
     tables, picture = a_lobby()
-    tables.hear(of(*(summary(f"t{n}") for n in range(100))))
+    tables.hear(*(summary(f"t{n}") for n in range(100)))
     async with (
         aclosing(picture.messages(0)) as first,
         aclosing(picture.messages(0)) as second,
     ):
         assert await anext(first) is await anext(second)
-        tables.hear(of(summary("t1", hand_number=4)))
+        tables.hear(summary("t1", hand_number=4))
         picture.tell()
         assert await anext(first) is await anext(second)
 
 
 async def test_a_table_that_bots_play_is_followed(tmp_path: Path) -> None:
     async with world(tmp_path, summary_seconds=0.02) as service:
-        stub, operator = service.stub("service:console"), service.stub("operator")
-        tables = Tables(lambda: stub.WatchTables(table_pb2.WatchTablesRequest()))
+        operator = service.stub("operator")
+        tables = Tables(service.channel("service:console"))
         picture = Picture(tables, Figures(Scraper([]), lambda: len(tables.live)))
         page = Page(picture)
 
-        async def read_until(condition: Any) -> None:
+        async def read_until(condition: Callable[[], bool]) -> None:
             async with asyncio.timeout(60):
                 while not condition():
                     picture.tell()
@@ -262,21 +260,19 @@ async def test_a_table_that_bots_play_is_followed(tmp_path: Path) -> None:
 async def test_tables_stay_while_the_service_is_away_and_those_that_are_over_go_then(
     tmp_path: Path,
 ) -> None:
-    async with world(tmp_path, summary_seconds=0.02) as service:
+    port = free_port()
+    async with world(tmp_path, summary_seconds=0.02, listen=f"127.0.0.1:{port}") as service:
         operator = service.stub("operator")
-        here = [service.stub("service:console")]
-        tables = Tables(lambda: here[0].WatchTables(table_pb2.WatchTablesRequest()), 0.2)
+        tables = Tables(service.channel("service:console"))
         async with tables.running():
             kept = (await operator.CreateTable(request("kept"))).table.table_id
-            stream = await until_attended(service, kept, "ann")
+            await until_attended(service, kept, "ann")
             await until(lambda: kept in tables.live)
-            tables.hear(of(summary("of a process that is gone")))
+            tables.hear(summary("of a process that is gone"))
             await service.stop()
             await until(lambda: tables.away_since is not None)
             assert tables.trouble
             assert set(tables.live) == {kept, "of a process that is gone"}
-            stream.cancel()
             await service.start()
-            here[0] = service.stub("service:console")
             await until(lambda: set(tables.live) == {kept})
             assert tables.away_since is None

@@ -168,6 +168,7 @@ async def test_lines_are_found_by_whom_what_whereof_and_when(log: OpLog) -> None
     assert await found(log) == ["r5", "r4", "r3", "r2", "r1"]
     assert await found(log, person="bo") == ["r5", "r2"]
     assert await found(log, verbs=["freeze", "bar"]) == ["r3", "r2"]
+    assert await found(log, but=["freeze", "bar"]) == ["r5", "r4", "r1"]
     assert await found(log, target="ming") == ["r3", "r2"]
     assert await found(log, target="t1") == ["r4", "r1"]
     assert await found(log, target="t1/3") == ["r4"]

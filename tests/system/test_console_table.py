@@ -41,6 +41,7 @@ READ = """
   return {
     number: Number(number), version: Number(version), turn, wall: Number(wall),
     dealer: Number(dealer), hand: Number(hand), phase,
+    revealed: Number(document.querySelector(".table-page").dataset.revealed),
     tiles: [...felt.querySelectorAll("[data-tile]")].map((it) => [
       it.dataset.zone, it.dataset.seat ?? "", it.dataset.index, Number(it.dataset.tile),
     ]),
@@ -51,7 +52,7 @@ READ = """
       it.dataset.plate, {
         standing: Number(it.querySelector("[data-standing]").dataset.standing),
         badges: [...it.querySelectorAll("[data-badge]")].map((one) => one.dataset.badge),
-        side: ["bottom", "right", "top", "left"].find((side) => it.classList.contains(side)),
+        side: ["near", "right", "far", "left"].find((side) => it.classList.contains(side)),
       },
     ])),
   };
@@ -272,7 +273,7 @@ def test_keys_turn_the_table_stop_the_picture_and_lead_to_the_next(scene: Scene,
         at_number(page, 5)
         for seat in range(4):
             page.keyboard.press(str(seat + 1))
-            expect(page.locator(f"[data-plate='{seat}'].bottom")).to_be_visible()
+            expect(page.locator(f"[data-plate='{seat}'].near")).to_be_visible()
             expect(page.get_by_role("button", name="From the side of")).to_have_count(4)
         page.keyboard.press("1")
 
@@ -301,7 +302,7 @@ def test_keys_turn_the_table_stop_the_picture_and_lead_to_the_next(scene: Scene,
 
 
 def test_an_operator_reveals_a_hand_and_a_viewer_cannot(scene: Scene, browser: Browser):
-    table_id = scene.table("reveal", hands=3, window_ms=250)
+    table_id = scene.table("reveal", hands=3, window_ms=120)
     with (
         opened(browser) as tab,
         opened(browser) as beside,
@@ -327,9 +328,13 @@ def test_an_operator_reveals_a_hand_and_a_viewer_cannot(scene: Scene, browser: B
         dialog = page.locator("#reveal")
         dialog.get_by_label("Reason").fill("do 1 and 3 play together?")
         dialog.get_by_role("button", name="Reveal tiles").click()
-        page.locator("[data-zone='concealed']:not([data-tile='0'])").first.wait_for()
-        picture = page.evaluate(READ)
-        assert picture["phase"] == "playing"
+        picture = page.wait_for_function(
+            f"""() => {{
+              const picture = ({READ})();
+              return picture && picture.revealed && picture.phase === "playing" ? picture : null;
+            }}"""
+        ).json_value()
+        assert picture["revealed"] == picture["hand"]
         held = [tile for zone, _, _, tile in picture["tiles"] if zone in ("concealed", "drawn")]
         assert held
         assert all(held)

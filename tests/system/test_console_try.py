@@ -214,7 +214,11 @@ def test_tiles_are_clicked_together_and_a_link_shows_the_same(
     page.locator("[data-pick='32']").click()
     shown = answer(tab)
     assert shown["wins"] == "true"
-    link = page.url
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("[data-do=share]").click()
+    expect(page.locator("[data-do=share]")).to_have_text("Copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == page.url
     assert parse_qs(urlsplit(link).query)["melds"] == ["whirlwind-567z.chi-789p"]
     with opened(browser, lang="zh", theme="dark", width=390) as other:
         other.sign_in(quiet_suite.console, mint_token(quiet_suite.suite.key, "viewer:li"))
@@ -349,6 +353,7 @@ def test_every_example_and_a_random_hand_has_an_answer(tab: Tab, quiet_suite: Ru
             )
             shown = answer(tab)
             assert shown["errors"] == [], example
+            assert shown["waits"] or shown["discards"] or shown["useful"] or shown["net"], example
             assert not page.locator("[data-missing]").count(), example
         page.locator("[data-do=random]").click()
         page.wait_for_function(ANSWERED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from structlog import get_logger
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
-from fangcheng_client import attend, connect
+from fangcheng_client import ManySeats, attend, connect
 from fangcheng_kit.principal import mint_token
 from fangcheng_table.events import ConnectionChanged
 from fangcheng_table.metrics import TableMetrics
@@ -37,6 +37,7 @@ from .world import (
     play_all,
     refused,
     request,
+    simple,
     until,
 )
 
@@ -253,6 +254,44 @@ async def test_a_client_that_knew_the_owner_alone_finds_the_next_one_elsewhere(t
             numbers = [event.number for event in player.events]
             assert numbers == list(range(1, len(numbers) + 1))
             assert player.events[-1].table_closed.reason == "hands_played"
+
+
+async def test_a_gateways_client_plays_on_when_the_replica_of_its_stream_is_lost(tmp_path):
+    async with replicas(tmp_path) as (lost, other):
+        tables = [await make(lost, "r1", hands=2), await make(other, "r2", hands=2)]
+        places = [(name, table_id) for table_id in tables for name in PLAYERS]
+        events: dict[tuple[str, str], list[Any]] = {place: [] for place in places}
+        done, problems, stopping = set(), [], None
+        token = mint_token(DEV_KEY, "service:gateway", ["act_as"])
+        async with (
+            connect(f"ipv4:{lost.address},{other.address}", token) as channel,
+            aclosing(ManySeats(channel)) as seats,
+        ):
+            for place in places:
+                seats.add(*place)
+            async for news in seats:
+                place = (news.player_id, news.table_id)
+                match news:
+                    case wire.SeatEvent():
+                        events[place].append(news.event)
+                        if news.event.HasField("prompt"):
+                            prompt = news.event.prompt
+                            seats.act(*place, prompt.decision_id, simple(prompt))
+                    case wire.SeatProblem():
+                        problems.append(news.problem.reason)
+                    case wire.SeatDone():
+                        done.add(place)
+                if stopping is None and all(len(one) > 20 for one in events.values()):
+                    stopping = asyncio.create_task(lost.stop())
+                if done == events.keys():
+                    break
+        assert stopping is not None
+        await stopping
+        assert set(problems) <= {"STALE_DECISION"}  # the table was quicker
+        for seen in events.values():
+            numbers = [event.number for event in seen]
+            assert numbers == list(range(1, len(numbers) + 1))
+            assert seen[-1].table_closed.reason == "hands_played"
 
 
 async def owners_of(service: World, tables: list[str]) -> set[str]:

@@ -101,6 +101,21 @@ def test_whenever_it_begins_it_is_the_spectators_stream_with_open_tiles_and_prom
         assert shown.finished
 
 
+def test_two_looks_at_one_hand_show_the_same():
+    drive = driven("baishan_kele")
+    opened = next(r.sequence for r in drive.records if isinstance(r.event, HandOpened))
+    feed = Feed()
+    feed.publish(drive.records[: opened + 20])
+    looks = [feed.revealed(1), feed.revealed(1)]
+    for look in looks:
+        look.catch_up(drive.records[opened - 1 : opened + 20])
+    for look in looks:
+        look.publish(drive.records[opened + 20 : opened + 40])
+    one, other = (read(look, RECORD) for look in looks)
+    assert one
+    assert one == other
+
+
 @pytest.mark.parametrize("in_play", [True, False])
 def test_it_ends_with_the_hand_that_it_was_noted_for(in_play):
     """Else who is looked at in the next one would never learn of it."""

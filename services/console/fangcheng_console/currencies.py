@@ -11,13 +11,14 @@ from fangcheng.wallet.v1 import wallet_pb2
 from .backend import Backend
 
 
-async def currencies_of(backend: Backend) -> dict[str, Any]:
-    """By currency id: `names` by language, `digits` after the point; none where nobody tells."""
+async def currencies_of(backend: Backend) -> list[dict[str, Any]]:
+    """Id, names by language and `minor_digits` of each; none where nobody tells."""
+    request = wallet_pb2.ListCurrenciesRequest()
     try:
-        found = await backend.wallet.ListCurrencies(wallet_pb2.ListCurrenciesRequest(), timeout=3.0)
+        found = await backend.wallet.ListCurrencies(request, timeout=3.0)
     except grpc.aio.AioRpcError:
-        return {}
-    return {
-        one.currency: {"names": dict(one.names), "digits": one.minor_digits}
+        return []
+    return [
+        {"currency": one.currency, "names": dict(one.names), "minor_digits": one.minor_digits}
         for one in found.currencies
-    }
+    ]

@@ -199,8 +199,8 @@ class Health:
 
 
 def _place(process: Process) -> tuple[int, str]:
-    place = SERVICES.index(process.service) if process.service in SERVICES else len(SERVICES)
-    return place, process.address
+    is_known = process.service in SERVICES
+    return SERVICES.index(process.service) if is_known else len(SERVICES), process.address
 
 
 def process_row(process: Process) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ import grpc.aio
 from pydantic_core import to_json
 
 from fangcheng.table.v1 import state_pb2, table_pb2
-from fangcheng_client import explain
+from fangcheng_client import explain, follow_tables
 
 from .figures import Figures, Point
 from .hub import Feed
@@ -28,13 +28,11 @@ from .names import name_of
 TELL_SECONDS = 1.0
 KEPT_CHANGES = 8
 """Changes that a slow viewer may lag behind before it is sent everything again."""
-SETTLE_SECONDS = 5.0
-"""After a stream has come back: what was not told of by then is not live any more. A table whose
-process was lost is taken over sooner."""
-SILENCE_SECONDS = 60.0
+GIVE_UP_SECONDS = 1.0
+"""Tables are told of as old when their stream was not to be had again for so long."""
+SILENCE_SECONDS = 30.0
 """A stream without even a heartbeat for so long is lost."""
-FIRST_PAUSE_SECONDS = 0.2
-LONGEST_PAUSE_SECONDS = 3.0
+PAUSE_SECONDS = 0.5
 
 Row = dict[str, Any]
 """A table as the page has it; see `row`."""
@@ -65,21 +63,17 @@ _TROUBLES = {
 class Tables:
     """The live tables, followed for as long as the console runs."""
 
-    def __init__(
-        self, open_stream: Callable[[], Any], settle_seconds: float = SETTLE_SECONDS
-    ) -> None:
-        """`open_stream`: opens a `WatchTables` of all tables."""
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        """`channel`: to the table service."""
         self.live: dict[str, table_pb2.TableSummary] = {}
         """By table."""
         self.away_since: float | None = time.time()
-        """Since when nothing is heard of them, a Unix time; `None`: the stream is there."""
-        self.trouble = "no answer yet"
+        """Since when nothing is heard of them, a Unix time; `None`: they are as they are told."""
+        self.trouble = "it has not answered yet"
         """Why nothing is heard."""
         self.touched: set[str] = set()
         """Tables that have changed or gone; whoever has told of them empties it."""
-        self._unconfirmed: set[str] = set()
-        self._open_stream = open_stream
-        self._settle_seconds = settle_seconds
+        self._channel = channel
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -91,57 +85,40 @@ class Tables:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def hear(self, changes: table_pb2.TableChanges) -> None:
+    def hear(self, *changed: table_pb2.TableSummary, gone: Iterable[str] = ()) -> None:
         """What the service tells of its tables."""
-        for table in changes.tables:
+        for table in changed:
             self.live[table.table_id] = table
             self.touched.add(table.table_id)
-            self._unconfirmed.discard(table.table_id)
-        self._forget(changes.gone)
-
-    def _forget(self, gone: Iterable[str]) -> None:
         for table_id in gone:
             if self.live.pop(table_id, None) is not None:
                 self.touched.add(table_id)
-            self._unconfirmed.discard(table_id)
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
-        pause_seconds = FIRST_PAUSE_SECONDS
         while True:
-            stream = self._open_stream()
-            settled: asyncio.TimerHandle | None = None
             try:
-                while True:
-                    async with asyncio.timeout(SILENCE_SECONDS):
-                        message = await stream.read()
-                    if message is grpc.aio.EOF:
-                        self._lose("the stream has ended")
-                        break
-                    if settled is None:
-                        pause_seconds = FIRST_PAUSE_SECONDS
-                        self.away_since, self.trouble = None, ""
-                        self._unconfirmed = set(self.live)
-                        settled = loop.call_later(self._settle_seconds, self._settle)
-                    self.hear(message.changes)
+                await self._follow()
             except grpc.aio.AioRpcError as error:
                 self._lose(explain(error).message)
             except TimeoutError:
-                self._lose(f"the stream has said nothing for {SILENCE_SECONDS:.0f} s")
-            finally:
-                stream.cancel()
-                if settled is not None:
-                    settled.cancel()
-            await asyncio.sleep(pause_seconds)
-            pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
+                self._lose("its stream says nothing")
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _follow(self) -> None:
+        async for news in follow_tables(
+            self._channel, give_up_seconds=GIVE_UP_SECONDS, silence_seconds=SILENCE_SECONDS
+        ):
+            gone = news.gone
+            if self.away_since is not None:
+                # The first news tell of all: what is not among them is over.
+                self.away_since, self.trouble = None, ""
+                gone = [table_id for table_id in self.live if table_id not in news.tables]
+            self.hear(*news.changed, gone=gone)
 
     def _lose(self, why: str) -> None:
         self.trouble = why
         if self.away_since is None:
             self.away_since = time.time()
-
-    def _settle(self) -> None:
-        self._forget(list(self._unconfirmed))
 
 
 class Picture(Feed):

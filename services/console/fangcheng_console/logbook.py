@@ -47,6 +47,7 @@ def sought(asked: Mapping[str, str]) -> Sought:
     return Sought(
         person=asked.get("person", ""),
         verbs=tuple(verb for verb in asked.get("verb", "").split(",") if verb),
+        but=tuple(verb for verb in asked.get("but", "").split(",") if verb),
         target=asked.get("target", ""),
         since_us=1_000 * number_of(asked, "since_ms"),
         until_us=1_000 * number_of(asked, "until_ms"),

@@ -114,6 +114,8 @@ class Sought:
     until_us: int = 0
     """The moment itself is not in it."""
     status: Status | None = None
+    but: Sequence[str] = ()
+    """Verbs that are not looked for."""
     link_id: str = ""
     """Everything about this link: made, opened, revoked."""
 
@@ -322,6 +324,8 @@ def _conditions(sought: Sought) -> tuple[str, list[object]]:
         also("person = ?", sought.person)
     if sought.verbs:
         also(f"verb IN ({', '.join('?' * len(sought.verbs))})", *sought.verbs)
+    if sought.but:
+        also(f"verb NOT IN ({', '.join('?' * len(sought.but))})", *sought.but)
     if sought.target:
         # Each with the condition of its index, so that the index serves it.
         named = " OR ".join(f"({name} = ? AND {name} <> '')" for name in _SOUGHT)

@@ -11,16 +11,22 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from fangcheng.table.v1 import table_pb2
+from fangcheng_kit.settings import split_address
 
 from .figures import Figures
 from .health import Check, Health, Ledger, Serving
 from .hub import Feed
 from .lobby import Picture, Tables
 from .problems import Refused
-from .scrape import Scraper, targets
+from .scrape import Scraper, Target, targets
 from .session import Person, operator, viewer
 from .web import Console, Part, body_of
+
+
+def itself(metrics_address: str) -> Target:
+    """The console's own metrics, which are read as everybody's."""
+    host, port = split_address(metrics_address)
+    return Target("console", {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)  # noqa: S104
 
 
 class Overview:
@@ -28,9 +34,8 @@ class Overview:
 
     def __init__(self, console: Console) -> None:
         backend, settings = console.backend, console.settings
-        tables: Any = backend.tables  # whose stub is that of sync calls
-        self.tables = Tables(lambda: tables.WatchTables(table_pb2.WatchTablesRequest()))
-        self.scraper = Scraper(targets(settings.metrics))
+        self.tables = Tables(backend.channels["table"])
+        self.scraper = Scraper([*targets(settings.metrics), itself(console.kit.metrics_address)])
         self.figures = Figures(self.scraper, self._live_tables)
         self.serving = Serving(backend.channels)
         self.ledger = Ledger(backend.operators.wallet)

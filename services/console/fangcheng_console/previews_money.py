@@ -20,10 +20,10 @@ async def reverse_settlement(look: Look, settlement: str) -> Preview:
     found = (await look.backend.settlements.GetSettlement(request)).settlement
     table_id, _, number = settlement.rpartition("/")
     is_hand = bool(table_id) and number.isascii() and number.isdigit() and len(number) < 10
-    moves, owed = await _taken_back(look, found)
     is_reversed = found.HasField("reversal")
+    moves, owed = ([], []) if is_reversed else await _taken_back(look, found)
     says = [Said("settlement", {"key": settlement}), *moves]
-    if not moves:
+    if not moves and not is_reversed:
         says.append(Said("nothing_was_paid"))
     if found.fees:
         says.append(Said("fees_stay"))

@@ -19,10 +19,14 @@ from .oplog import Target
 from .problems import Refused
 from .verbs import Preview, Said, money
 
+_FROZEN = {"sits_at": "hand_goes_on", "waits_in": "is_not_seated"}
+"""What a freeze means to one who is there."""
+
 
 async def freeze_player(look: Look, player_id: str) -> Preview:
     """See `verbs`."""
     state, says = await _player(look, player_id)
+    says += [Said(_FROZEN[one.key]) for one in says if one.key in _FROZEN]
     holds = await look.holds(player_id)
     if holds is not None:
         held: Counter[Unit] = Counter()

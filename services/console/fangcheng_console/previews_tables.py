@@ -105,8 +105,7 @@ async def _closing(
 
 
 async def _dissolved(look: Look, table: state_pb2.Table) -> list[Said]:
-    hand = {"hand": table.hand_number, "players": _players(table)}
-    says = [Said("hand_ends_unpaid", hand)]
+    says = [Said("hand_ends_unpaid", {"hand": table.hand_number})]
     snapshot = await look.glance(_snapshot(look.backend, table.table_id), "table")
     if snapshot is not None and snapshot.hand.started.hand_number == table.hand_number:
         says.append(Said("wall_left", {"tiles": snapshot.hand.wall_tiles}))

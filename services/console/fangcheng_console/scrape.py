@@ -274,10 +274,8 @@ class Process:
     def rate(self, name: str, within_seconds: float = RECENT_SECONDS, *labels: str) -> float | None:
         """The growth of a counter a second; `None`: it was not seen for long enough."""
         window = self._window(within_seconds)
-        if len(window) < 2:
-            return None
-        seconds = window[-1][0] - window[0][0]
-        return self.increase(name, within_seconds, *labels) / seconds
+        seconds = window[-1][0] - window[0][0] if window else 0.0
+        return self.increase(name, within_seconds, *labels) / seconds if seconds > 0 else None
 
     def buckets(self, name: str, within_seconds: float) -> dict[float, float]:
         """Observations of a histogram within a time: how many lie below each bound."""

@@ -274,7 +274,8 @@ class Feed:
             self.open_view.to_snapshot().SerializeToString(),
             self._projector.revealed(),
         )
-        feed = Feed(self._most_kept, projector)
+        # Each has one of its own: several operators may look at the same hand.
+        feed = Feed(self._most_kept, projector.revealed())
         numbers = [seen.hand if self._at_hand else seen.last for seen in self._seen.values()]
         # A seat sees what spectators see, and its own prompts.
         open_ = numbers[SPECTATORS]

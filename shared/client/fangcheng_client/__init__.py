@@ -7,7 +7,8 @@
 ``connect`` sets up what every client of the suite should have (spreading calls over replicas,
 health checks, retries, keepalive, a deadline, the token). ``attend`` and ``watch`` survive broken
 connections; ``TableView`` is what their events add up to. ``follow_tables``, ``follow_ticket`` and
-``follow_room`` survive them too, for lobbies and whoever waits for a table. ``explain`` reads the
+``follow_room`` survive them too, for lobbies and whoever waits for a table, and ``ManySeats`` for
+gateways that attend for their players. ``explain`` reads the
 reason out of a refused call. ``notation`` turns tile numbers into text and back. ``hands``
 evaluates hands by the thousand; it needs NumPy (the extra ``hands``).
 ``service_config.json`` beside this file is the set-up for other languages.
@@ -15,12 +16,14 @@ evaluates hands by the thousand; it needs NumPy (the extra ``hands``).
 
 from fangcheng_client.channel import SERVICE_CONFIG, connect
 from fangcheng_client.following import TablesNews, follow_room, follow_tables, follow_ticket
+from fangcheng_client.many import ManySeats
 from fangcheng_client.problems import Problem, explain
 from fangcheng_client.streams import attend, resumed, watch
 from fangcheng_client.view import TableView
 
 __all__ = [
     "SERVICE_CONFIG",
+    "ManySeats",
     "Problem",
     "TableView",
     "TablesNews",

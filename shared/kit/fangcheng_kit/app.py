@@ -80,6 +80,8 @@ class Kit:
         """The service's name, as in the subject ``service:<name>`` of its own calls."""
         self.address = ""
         """Where the process's gRPC server listens, ``host:port``, the chosen port filled in."""
+        self.metrics_address = ""
+        """Where ``/metrics`` is served, ``host:port``, the chosen port filled in."""
         self.listens: dict[str, str] = {}
         """Where else the service listens, ``host:port`` by name: the port file has them too."""
         self.registry: CollectorRegistry = new_registry()
@@ -264,16 +266,16 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
     kit.address = address = _bound(server, settings.listen)
     with _metrics(kit, settings.metrics_listen) as metrics:
+        kit.metrics_address = _joined(settings.metrics_listen, metrics.port)
         lag = asyncio.create_task(ProcessMetrics(kit.registry, name).watch_loop())
         try:
             async with open_service(settings, kit) as servicers:
                 names = _add_all(server, calls, kit, servicers)
                 await server.start()
                 kit._health.open(names)
-                metrics_address = _joined(settings.metrics_listen, metrics.port)
-                kit.log.info("serving", listen=address, metrics=metrics_address, services=names)
+                kit.log.info("serving", listen=address, metrics=kit.metrics_address, services=names)
                 try:
-                    yield Running(address, metrics_address, kit, settings.drain_seconds)
+                    yield Running(address, kit.metrics_address, kit, settings.drain_seconds)
                 finally:
                     kit._health.stop()
                     kit.draining.set()

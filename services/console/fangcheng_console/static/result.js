@@ -8,7 +8,7 @@
 
 import { add, has, language, number, t } from "./i18n.js";
 import { html, nothing } from "./lit.js";
-import { nameOf } from "./table.js";
+import { nameOf, signed } from "./table.js";
 import { formatTiles, tileName, tileRow } from "./tiles.js";
 import words from "./result.i18n.js";
 
@@ -19,7 +19,6 @@ const TILE_HEIGHT = 44;
 
 const payer = (state, seat) => (seat === null ? t("result.house") : nameOf(state, seat));
 const listed = (texts) => texts.join(t("result.comma"));
-export const signed = (amount) => (amount > 0 ? `+${number(amount)}` : number(amount));
 
 // `{zh: "荒庄", en: "drawn hand"}` in the page's language.
 const named = (item) => (language() === "zh" ? item.name_zh : item.name_en) || item.id;

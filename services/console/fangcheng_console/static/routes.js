@@ -9,7 +9,7 @@ export const ROUTES = [
   { path: "/wallet", page: "wallet", nav: "nav.wallet" },
   { path: "/health", page: "health", nav: "nav.health" },
   { path: "/operate", page: "operate", nav: "nav.operate", operators: true },
-  { path: "/log", page: "log", nav: "nav.log" },
+  { path: "/log", page: "log", nav: "nav.log", operators: true },
   { path: "/tables/:id", page: "table", under: "/" },
   { path: "/replay/:table/:hand", page: "replay", under: "/hands" },
   { path: "/r/:token", page: "replay", open: true, bare: true },

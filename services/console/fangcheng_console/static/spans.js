@@ -1,6 +1,6 @@
 // Spans of time and sizes, as short as they can be read.
 
-import { locale } from "./i18n.js";
+import { language, locale, number } from "./i18n.js";
 
 const UNITS = [
   ["day", 86_400],
@@ -13,6 +13,7 @@ const UNITS = [
 export function span(seconds) {
   const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? UNITS[UNITS.length - 1];
   const shown = Math.max(0, Math.floor(seconds / length));
+  if (unit === "second") return inSeconds(number(shown));
   return new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "short" }).format(shown);
 }
 
@@ -24,13 +25,13 @@ export function ago(ms) {
 // A time that something takes: "0.8 ms", "1.6 s".
 export function took(seconds) {
   if (seconds >= 120) return span(seconds);
-  const isShort = seconds < 1;
-  return new Intl.NumberFormat(locale(), {
-    style: "unit",
-    unit: isShort ? "millisecond" : "second",
-    unitDisplay: "short",
-    maximumSignificantDigits: seconds >= 100 ? 3 : 2,
-  }).format(isShort ? seconds * 1000 : seconds);
+  const shown = new Intl.NumberFormat(locale(), { maximumSignificantDigits: seconds >= 100 ? 3 : 2 });
+  return seconds < 1 ? `${shown.format(seconds * 1000)} ms` : inSeconds(shown.format(seconds));
+}
+
+// Shorter than what Intl writes, "5 secs".
+function inSeconds(shown) {
+  return `${shown} ${language() === "zh" ? "秒" : "s"}`;
 }
 
 // A number with no more digits than one reads.

@@ -14,16 +14,17 @@ import words from "./table.i18n.js";
 add(words);
 
 const SEATS = [0, 1, 2, 3];
-const SIDES = ["bottom", "right", "top", "left"];
+const SIDES = ["near", "right", "far", "left"];
 const ACROSS = 3 / 4;
 const RIVER_ROW = 6;
 const GAP = 1.5;
 
 // Half the felt's width and what lies on it, from the rim inwards; tiles by their height.
-const WIDE = { half: 480, rim: 12, hand: 62, meld: 54, flower: 36, wall: 338, river: 47, centre: 108 };
-const NARROW = { half: 352, rim: 8, hand: 58, meld: 50, flower: 32, wall: 0, river: 45, centre: 84 };
+// The middle is as wide as a river, so that two of them never meet at a corner.
+const WIDE = { half: 480, rim: 12, hand: 66, meld: 57, flower: 36, wall: 398, stack: 19, river: 58, centre: 126 };
+const NARROW = { half: 352, rim: 8, hand: 58, meld: 50, flower: 32, wall: 0, stack: 0, river: 43, centre: 92 };
 
-// Which side a seat is drawn at: 0 bottom, 1 right (who plays next), 2 top, 3 left.
+// Which side a seat is drawn at: 0 near, 1 right (who plays next), 2 far, 3 left.
 const sideOf = (seat, perspective) => (seat - perspective + 4) % 4;
 
 export const windOf = (seat, dealer) => t(`board.wind.${(seat - dealer + 4) % 4}`);
@@ -39,13 +40,14 @@ export function declaredName(id, ruleSet) {
 /**
  * The table as `state` tells it. `call` is what was just called: {seat, text}; `ask(seat)` gives what
  * else stands on a seat's plate; `ruleSet` describes what is played, for the names of declarations.
+ * `linked`: players' names lead to their wallets.
  */
 export function drawTable(state, options = {}) {
-  const { perspective = 0, narrow = false, version, call = null, ask = () => nothing, ruleSet = null } = options;
+  const { perspective = 0, narrow = false, version, call = null, ask = () => nothing, ruleSet = null, linked = true } = options;
   const size = narrow ? NARROW : WIDE;
   const { half } = size;
   return html`<div class=${classMap({ board: true, narrow })}>
-    ${SEATS.map((seat) => plate(state, seat, SIDES[sideOf(seat, perspective)], { ask, ruleSet }))}
+    ${SEATS.map((seat) => plate(state, seat, SIDES[sideOf(seat, perspective)], { ask, ruleSet, linked }))}
     <svg
       class="felt" viewBox=${`${-half} ${-half} ${2 * half} ${2 * half}`} role="group" aria-label=${summary(state)}
       data-table=${state.table_id} data-version=${version ?? nothing} data-number=${state.number}
@@ -71,7 +73,7 @@ export function summary(state) {
 
 // Plates.
 
-function plate(state, seat, place, { ask, ruleSet }) {
+function plate(state, seat, place, { ask, ruleSet, linked }) {
   const known = state.seats[seat];
   const isTurn = state.turn === seat;
   const isDealer = state.hand_number > 0 && seat === state.dealer;
@@ -82,7 +84,7 @@ function plate(state, seat, place, { ask, ruleSet }) {
     <span class=${classMap({ wind: true, dealer: isDealer })} title=${isDealer ? t("board.dealer") : nothing}>${windOf(seat, state.dealer)}</span>
     <span class="plate-name">${
       known.player_id
-        ? html`<a href=${`/wallet/${encodeURIComponent(known.player_id)}`} title=${known.player_id}>${known.name}</a>`
+        ? !linked ? known.name : html`<a href=${`/wallet/${encodeURIComponent(known.player_id)}`} title=${known.player_id}>${known.name}</a>`
         : html`<em>${t("board.vacant")}</em>`
     }</span>
     <span class="plate-score" data-standing=${known.standing}>${
@@ -258,30 +260,31 @@ function mark(state, seat, size) {
 // The middle: what is left of the wall, which hand it is, dice, treasure, and the time of the turn.
 function middle(state, size) {
   const { centre } = size;
-  const ring = centre - 34;
-  const shown = state.turned.length ? -22 : -4;
+  const ring = centre - 32;
+  const unit = centre / 126;
+  const shown = (state.turned.length ? -24 : 6) * unit;
   return svg`<g class="middle">
     <rect x=${-centre} y=${-centre} width=${2 * centre} height=${2 * centre} rx="14"></rect>
-    <circle class="ring-track" r=${ring} fill="none" stroke-width="4"></circle>
-    <circle class="ring" r=${ring} fill="none" stroke-width="4" pathLength="100" stroke-dasharray="100"
+    <circle class="ring-track" r=${ring} fill="none" stroke-width="5"></circle>
+    <circle class="ring" r=${ring} fill="none" stroke-width="5" pathLength="100" stroke-dasharray="100"
       transform="rotate(-90)" data-ring=""></circle>
-    <text class="wall-left" x="0" y=${shown} text-anchor="middle" font-size=${state.turned.length ? 30 : 40}><title>${t("board.wall.left")}</title>${state.hand_number ? state.wall : ""}</text>
-    <text class="hand-of" x="0" y=${shown + 18} text-anchor="middle" font-size="13">${handOf(state)}</text>
-    ${treasure(state)}
+    <text class="wall-left" x="0" y=${shown} text-anchor="middle" font-size=${(state.turned.length ? 44 : 56) * unit}><title>${t("board.wall.left")}</title>${state.hand_number ? state.wall : ""}</text>
+    <text class="hand-of" x="0" y=${shown + 24 * unit} text-anchor="middle" font-size=${17 * unit}>${handOf(state)}</text>
+    ${treasure(state, unit)}
     ${dice(state, centre)}
   </g>`;
 }
 
 export function handOf(state) {
-  if (!state.hand_number) return "";
+  if (!state.hand_number) return t("board.unplayed");
   return state.hands
     ? t("board.hand_of", { hand: state.hand_number, hands: state.hands })
     : t("board.hand", { hand: state.hand_number });
 }
 
 // The tiles turned up on the wall (宝牌), the newest of them is the treasure, where there is one.
-function treasure(state) {
-  const height = 40;
+function treasure(state, unit) {
+  const height = 56 * unit;
   const step = height * ACROSS + 3;
   const shown = state.turned.length;
   return state.turned.map((code, index) => {
@@ -289,7 +292,7 @@ function treasure(state) {
     return tile(code, {
       height,
       x: (index - shown / 2) * step + 1.5,
-      y: 4,
+      y: 10 * unit,
       dim: !isTreasure,
       glow: isTreasure,
       zone: "treasure",
@@ -318,7 +321,7 @@ function wall(state, size, perspective) {
   const stacks = Math.ceil(state.wall_total / 2);
   const perSide = Math.ceil(stacks / 4);
   const gone = state.wall_total - state.wall;
-  const width = Math.min(34, (2 * size.wall - 60) / perSide);
+  const width = size.stack;
   const depth = 22;
   return SEATS.map((at) => {
     const first = at * perSide;

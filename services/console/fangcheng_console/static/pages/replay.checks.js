@@ -61,7 +61,7 @@ export function checksPanel(replay, app, redraw) {
     const row = (name, value) => html`<tr><th scope="row">${t(`replay.checks.${name}`)}</th><td><code>${value}</code></td></tr>`;
     const started = record.events.find((event) => event.hand_started)?.hand_started;
     const shares = record.entropy.map((share) => hex(fromBase64(share)) || "–").join(" · ");
-    return html`<div class="scroll"><table class="table check-sources">
+    return html`<div class="scroll" tabindex="0" role="region" aria-label=${t("replay.checks.sources")}><table class="table check-sources">
       <tbody><tr><th scope="rowgroup" colspan="2">${t("replay.checks.of_table")}</th></tr>
         ${row("commitment", replay.commitment ?? t("replay.checks.gone"))}</tbody>
       <tbody><tr><th scope="rowgroup" colspan="2">${t("replay.checks.of_record")}</th></tr>
@@ -81,8 +81,7 @@ export function checksPanel(replay, app, redraw) {
           ? html`<form class="toolbar" @submit=${run}>
               <button class="button primary" data-act="verify" ?disabled=${working}>${t(working ? "replay.checks.working" : "replay.checks.run")}</button>
               <div class="field"><label for="kept">${t("replay.checks.kept")}</label>
-                <input id="kept" name="kept" spellcheck="false" autocomplete="off" maxlength="64" .value=${kept}
-                  placeholder=${replay.commitment ?? ""} aria-describedby="kept-problem"></div>
+                <input id="kept" name="kept" spellcheck="false" autocomplete="off" maxlength="64" .value=${kept} aria-describedby="kept-problem"></div>
             </form><p id="kept-problem" class="error" role="alert" ?hidden=${!problem}>${problem}</p>`
           : html`<p class="error" role="alert">${t("replay.checks.insecure")}</p>`
       }

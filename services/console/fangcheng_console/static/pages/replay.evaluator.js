@@ -25,10 +25,10 @@ export function evaluatorPanel(api, app, redraw) {
 
   const leftOf = (tiles, left) => tiles.reduce((sum, tile) => sum + (left[tile] ?? 0), 0);
 
-  function stands(shanten) {
+  function stands(shanten, isShort = false) {
     if (shanten >= NEVER) return t("replay.shanten.never");
     if (shanten < 0) return t("replay.shanten.wins");
-    return shanten ? t("replay.shanten", { shanten }) : t("replay.shanten.ready");
+    return shanten ? t(isShort ? "replay.shanten.short" : "replay.shanten", { shanten }) : t("replay.shanten.ready");
   }
 
   function waitsOf(waits, left) {
@@ -44,7 +44,7 @@ export function evaluatorPanel(api, app, redraw) {
   function useful(tiles, left) {
     if (!tiles.length) return nothing;
     return html`<p>${t("replay.useful", { kinds: tiles.length, left: number(leftOf(tiles, left)) })}</p>
-      <div class="scroll">${tileRow(tiles, { height: HEIGHT, lang: app.lang, zone: "useful", dim: tiles.flatMap((tile, at) => (left[tile] ? [] : [at])) })}</div>`;
+      <div class="scroll" tabindex="0" role="region" aria-label=${t("replay.useful.tiles")}>${tileRow(tiles, { height: HEIGHT, lang: app.lang, zone: "useful", dim: tiles.flatMap((tile, at) => (left[tile] ? [] : [at])) })}</div>`;
   }
 
   function discards(analysis, left, next) {
@@ -58,7 +58,7 @@ export function evaluatorPanel(api, app, redraw) {
       <tbody>${shown.map(
         (choice) => html`<tr class=${choice === made ? "made" : ""} data-discard=${choice.tile} data-shanten=${choice.shanten} data-reach=${reach(choice)}>
           <th scope="row">${tileRow([choice.tile], { height: HEIGHT, lang: app.lang, zone: "choice" })}${choice === made ? html` <span class="badge">${t("replay.made")}</span>` : nothing}</th>
-          <td>${stands(choice.shanten)}${choice.waits.length ? html`: ${choice.waits.map((wait) => tileName(wait.tile, app.lang)).join(t("result.comma"))}` : nothing}</td>
+          <td>${stands(choice.shanten, true)}${choice.waits.length ? html`: ${choice.waits.map((wait) => tileName(wait.tile, app.lang)).join(t("result.comma"))}` : nothing}</td>
           <td class="number">${number(reach(choice))}</td>
         </tr>`,
       )}</tbody>

@@ -15,6 +15,14 @@ export const css = ["board", "result", "replay"];
 
 const SEATS = [0, 1, 2, 3];
 const SPEEDS = [0.5, 1, 2, 4, 8];
+const SIGNS = {
+  start: "M1 1h3v12H1zM16 1v12L5 7z",
+  turn_back: "M9 1v12L0 7zM18 1v12L9 7z",
+  back: "M13 1v12L4 7z",
+  on: "M5 1v12l9-6z",
+  turn_on: "M0 1v12l9-6zM9 1v12l9-6z",
+  end: "M14 1h3v12h-3zM2 1v12l11-6z",
+};
 const STEP_MS = 1_000;
 const ADDRESS_AFTER_MS = 150; // browsers refuse an address that changes too often
 const BEGIN_A_TURN = ["front", "dealt_out"];
@@ -137,13 +145,13 @@ export async function open(root, params, app) {
         ${head(replay, app, isLink, params.token)}
         <section class="panel replay-controls" aria-label=${t("replay.controls")}>
           <div class="toolbar">
-            ${button("start", "⏮", () => go(0), step === 0)}
-            ${button("turn_back", "⏪", () => go(turnBefore()), step === 0)}
-            ${button("back", "◀", () => go(step - 1), step === 0)}
+            ${button("start", () => go(0), step === 0)}
+            ${button("turn_back", () => go(turnBefore()), step === 0)}
+            ${button("back", () => go(step - 1), step === 0)}
             <button class="button primary" data-act="play" @click=${play}>${t(timer ? "replay.pause" : "replay.play")}</button>
-            ${button("on", "▶", () => go(step + 1), step === last)}
-            ${button("turn_on", "⏩", () => go(turnAfter()), step === last)}
-            ${button("end", "⏭", () => go(last), step === last)}
+            ${button("on", () => go(step + 1), step === last)}
+            ${button("turn_on", () => go(turnAfter()), step === last)}
+            ${button("end", () => go(last), step === last)}
             <label class="replay-speed">${t("replay.speed")}
               <select @change=${(event) => setSpeed(Number(event.target.value))}>
                 ${SPEEDS.map((value) => html`<option value=${value} ?selected=${value === speed}>${number(value)}×</option>`)}
@@ -157,9 +165,15 @@ export async function open(root, params, app) {
         </section>
         <div class="replay-main">
           <div class="replay-table">
-            ${guard([step, seat, narrow.matches], () => drawTable(state, { perspective: seat, narrow: narrow.matches, ruleSet: replay.rule_set }))}
+            ${guard([step, seat, narrow.matches], () => drawTable(state, { perspective: seat, narrow: narrow.matches, ruleSet: replay.rule_set, linked: !isLink }))}
           </div>
           <div class="replay-beside">
+            <section class="panel replay-log">
+              <h2 id="replay-events">${t("replay.events")}</h2>
+              <ol class="replay-events" tabindex="0" aria-labelledby="replay-events">${lines.map((line, at) =>
+                eventLine(line, at + 1, step, record.events[at], go),
+              )}</ol>
+            </section>
             <section class="panel">
               <h2>${t("replay.evaluator")}</h2>
               <div class="tabs" role="group" aria-label=${t("replay.seat")}>${SEATS.map(
@@ -167,15 +181,12 @@ export async function open(root, params, app) {
               )}</div>
               ${evaluator.drawn(step, seat, record.events[step])}
             </section>
-            <section class="panel replay-log">
-              <h2 id="replay-events">${t("replay.events")}</h2>
-              <ol class="replay-events" tabindex="0" aria-labelledby="replay-events">${lines.map((line, at) =>
-                eventLine(line, at + 1, step, record.events[at], go),
-              )}</ol>
-            </section>
           </div>
         </div>
-        ${state.ended ? html`<div class="panel replay-result">${resultWords(state, replay.rule_set)}</div>` : nothing}
+        ${state.ended ? html`<div class="panel replay-result">${resultWords(state, replay.rule_set)}
+          ${state.settled && !isLink
+            ? html`<p><a class="button" data-settlement href=${`/settlements/${encodeURIComponent(state.table_id)}/${state.hand_number}`}>${t("replay.settlement")}</a></p>`
+            : nothing}</div>` : nothing}
         <section class="panel replay-take">
           <h2>${t("replay.take")}</h2>
           <div class="toolbar">
@@ -193,9 +204,10 @@ export async function open(root, params, app) {
     showCurrent(root);
   }
 
-  function button(name, sign, act, disabled) {
+  function button(name, act, disabled) {
     const words = t(`replay.${name}`);
-    return html`<button class="button replay-step" data-act=${name} title=${words} aria-label=${words} ?disabled=${disabled} @click=${act}>${sign}</button>`;
+    return html`<button class="button replay-step" data-act=${name} title=${words} aria-label=${words} ?disabled=${disabled} @click=${act}>
+      <svg width="18" height="14" viewBox="0 0 18 14" fill="currentColor" aria-hidden="true"><path d=${SIGNS[name]}></path></svg></button>`;
   }
 
   app.keys(keys);
@@ -208,7 +220,7 @@ export async function open(root, params, app) {
   };
 }
 
-const within = (text, most) => (/^\d{1,5}$/.test(text ?? "") && Number(text) <= most ? Number(text) : undefined);
+const within = (text, most) => (/^\d{1,5}$/.test(text ?? "") ? Math.min(Number(text), most) : undefined);
 
 // The steps after which a turn begins.
 function turnsOf(events) {
@@ -232,7 +244,7 @@ function head(replay, app, isLink, token) {
   const { record, rule_set: rules, states } = replay;
   const name = rules ? (language() === "zh" ? rules.name_zh : rules.name_en) : record.rules.id;
   const began = record.events[0]?.time;
-  const options = Object.entries(states[0].rules.options).map(([id, value]) => `${id} ${value}`);
+  const options = Object.entries(states[0].rules.options).map(([id, value]) => optionText(id, value, rules));
   return html`<header class="replay-head">
     <h1>${t("replay.title", { hand: record.hand_number })}</h1>
     <p class="muted">
@@ -251,6 +263,14 @@ function head(replay, app, isLink, token) {
           </nav>`
     }
   </header>`;
+}
+
+// An option as it was played with: `cap 50`, `封顶 50`, `飘 ✓`.
+function optionText(id, value, rules) {
+  const zh = language() === "zh" ? rules?.options.find((option) => option.id === id)?.name_zh : "";
+  if (!zh) return `${id} ${value}`;
+  if (typeof value !== "boolean") return `${zh} ${value}`;
+  return `${zh} ${value ? "✓" : "✗"}`;
 }
 
 const hand = (record, by) => `/replay/${encodeURIComponent(record.table_id)}/${record.hand_number + by}`;
@@ -273,7 +293,7 @@ function showCurrent(root) {
   const list = root.querySelector(".replay-events");
   const current = list?.querySelector(".current");
   if (!current) return;
-  const top = current.offsetTop - list.offsetTop;
+  const top = current.offsetTop; // the list is what it is placed by
   if (top < list.scrollTop || top + current.offsetHeight > list.scrollTop + list.clientHeight) {
     list.scrollTop = top - list.clientHeight / 2;
   }

@@ -1,5 +1,6 @@
 // A table as it is played: the picture, what was said, and an operator's look at the tiles.
 
+import { tableMenu } from "../actmenu.js";
 import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
@@ -7,7 +8,7 @@ import { resultWords } from "../result.js";
 import { drawTable, handOf, nameOf, runRing } from "../table.js";
 import { callOf, kindOf, meldName, reasonOf, told } from "../words.js";
 
-export const css = ["board", "table"];
+export const css = ["board", "result", "table"];
 
 const LOGGED = 60;
 const NARROW_PIXELS = 600;
@@ -209,12 +210,13 @@ export async function open(root, { id }, app) {
       </section>`;
     }
     const state = drawn?.state;
-    return html`<div class="table-page">
+    return html`<div class="table-page" data-revealed=${drawn?.revealed ?? 0}>
       ${header(state)}
       ${toolbar(state)}
       ${notices(state)}
       <div class="table-main">
         <div class="table-picture">
+          ${page.isPaused ? behindMark() : nothing}
           ${drawn ? picture(drawn) : html`<p class="empty" role="status">${t("table.waits")}</p>`}
           ${result(state)}
         </div>
@@ -261,16 +263,20 @@ export async function open(root, { id }, app) {
               @click=${toggleReveal}>${t(page.reveal ? "table.hide" : "table.reveal")}${key("r")}</button>`
           : nothing
       }
+      ${isOperator && state ? tableMenu(app, { tableId: id, phase: state.phase, players: seated(state) }) : nothing}
       ${last > 0 ? html`<a class="button" href=${`/replay/${encodeURIComponent(id)}/${last}`}>${t("table.replay", { hand: last })}</a>` : nothing}
     </div>`;
   }
 
+  const seated = (state) =>
+    state.seats
+      .map((seat, number) => ({ player_id: seat.player_id, name: nameOf(state, number) }))
+      .filter((seat) => seat.player_id);
+
   function notices(state) {
-    const { latest, drawn } = page;
-    const behind = latest && drawn ? latest.state.number - drawn.state.number : 0;
+    const { latest } = page;
     const broken = latest?.stream.status === "broken";
     return html`<div class="table-notices" role="status">
-      ${page.isPaused ? html`<p class="notice warn" data-behind=${behind}>${t("table.paused", { behind })}</p>` : nothing}
       ${broken ? html`<p class="notice bad" data-stream="broken">${t("table.broken")} ${latest.stream.problem?.message ?? ""}</p>` : nothing}
       ${
         page.revealOver && isOperator
@@ -282,6 +288,12 @@ export async function open(root, { id }, app) {
       ${state?.ready_check ? html`<p class="notice">${t("table.ready_check")}</p>` : nothing}
       ${state?.closed ? html`<p class="notice">${t("table.closed", { why: reasonOf(state.closed.reason) })}</p>` : nothing}
     </div>`;
+  }
+
+  function behindMark() {
+    const { latest, drawn } = page;
+    const behind = latest && drawn ? latest.state.number - drawn.state.number : 0;
+    return html`<p class="notice warn paused" role="status" data-behind=${behind}>${t("table.paused", { behind })}</p>`;
   }
 
   function picture(drawn) {

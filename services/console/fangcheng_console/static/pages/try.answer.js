@@ -4,6 +4,7 @@ import { html, nothing } from "../lit.js";
 import { tileName, tileRow } from "../tiles.js";
 import { meaningOf } from "../meanings.js";
 import { amount, reasonName, signed, tone } from "../money.js";
+import { explained } from "./try.builder.js";
 import * as held from "./try.state.js";
 
 const NEVER = 14; // the evaluator's shanten of a hand that can win no more
@@ -13,7 +14,8 @@ export function answer(page) {
   const isFresh = found !== null && found.for === held.toQuery(state);
   const lacking = held.missing(state);
   return html`<div class=${isFresh || !found ? "try-found" : "try-found stale"} data-for=${found?.for ?? ""} aria-busy=${!isFresh && !lacking && !failure && !Object.keys(page.problems).length}>
-    ${failure ? html`<p class="error" role="alert" data-error=${failure.field ?? ""}>${failure.message}${where(page, failure)}</p>` : nothing}
+    ${failure ? html`<p class="error" role="alert" data-error=${failure.field ?? ""}>${explained(page, failure)}${where(page, failure)}</p>` : nothing}
+    ${!found && !lacking && Object.keys(page.problems).length ? html`<p class="empty">${t("try.see_field")}</p>` : nothing}
     ${lacking ? html`<p class="empty" data-missing=${lacking.key}>${t(lacking.key, lacking.params)}</p>` : nothing}
     ${!found || lacking ? nothing : found.mode === "score" ? score(page, found.score) : analysis(page, found.analysis)}
   </div>`;

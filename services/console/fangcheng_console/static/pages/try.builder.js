@@ -1,6 +1,7 @@
 // What a hand is put together with: the rule set and its options, tiles, melds, and for a finished
 // hand how it ended.
 
+import { has } from "../i18n.js";
 import { html, live, nothing } from "../lit.js";
 import { meaningOf } from "../meanings.js";
 import { tileName, tileRow } from "../tiles.js";
@@ -46,8 +47,13 @@ const put = (state, number, seat) => state.seats.map((old, at) => (at === number
 function problem(page, field) {
   const found = page.problems[field];
   if (!found) return nothing;
-  const text = found.told ? found.told(page.app.lang) : found.message;
-  return html`<p class="error" role="alert" data-error=${field}>${text}</p>`;
+  return html`<p class="error" role="alert" data-error=${field}>${found.told ? found.told(page.app.lang) : explained(page, found)}</p>`;
+}
+
+/** What the evaluator refused, in the language of the page as far as its reason says it. */
+export function explained({ t }, refused) {
+  const key = `try.problem.${refused.reason}`;
+  return has(key) ? html`<strong>${t(key)}</strong> <span lang="en">${refused.message}</span>` : refused.message;
 }
 
 // ---- The rule set and its options ----

@@ -20,7 +20,7 @@ export const EXAMPLES = {
     analyze("baicheng", "11m456p123s34s", "With a whirlwind", "带旋风杠", "&melds=whirlwind-567z"),
   ],
   shandong: [
-    analyze("shandong", "123456789m1p", "A straight, ready", "一条龙听牌", "&melds=chi-234s"),
+    analyze("shandong", "123456789m5p", "A straight, ready", "一条龙听牌", "&melds=chi-234s"),
     analyze("shandong", "22555888m22255p", "Only 2, 5 and 8", "将一色"),
   ],
   jintan: [

@@ -24,6 +24,7 @@ export async function open(root, params, app) {
     problems: {}, // by field, as the evaluator or the reader of tiles said
     failure: null, // a problem of no field that is on the page
     lost: [],
+    shared: "", // what became of the link that was to be copied
     found: null, // {for: query, mode, analysis | score}
     change,
     pick,
@@ -62,6 +63,7 @@ export async function open(root, params, app) {
     history.replaceState(history.state, "", `/try?${query()}`);
     page.problems = held.unreadable(page.state);
     page.failure = null;
+    page.shared = "";
     asked += 1;
     clearTimeout(timer);
     if (!held.missing(page.state) && !Object.keys(page.problems).length) {
@@ -119,10 +121,15 @@ export async function open(root, params, app) {
     change({ ...held.emptyState(), rules, revision, options, mode });
   }
 
-  async function share(event) {
-    const button = event.currentTarget;
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = t("try.copied");
+  async function share() {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      page.shared = "try.copied";
+    } catch {
+      page.shared = "try.not_copied"; // no clipboard without TLS, or it is not allowed
+    }
+    app.say(t(page.shared));
+    draw();
   }
 
   function example(event) {
@@ -146,7 +153,7 @@ export async function open(root, params, app) {
             : nothing}
           <button class="button" data-do="random" @click=${random}>${t("try.random")}</button>
           <button class="button" data-do="clear" @click=${clear}>${t("try.clear")}</button>
-          <button class="button" data-do="share" @click=${share}>${t("try.share")}</button>
+          <button class="button" data-do="share" @click=${share}>${t(page.shared || "try.share")}</button>
         </header>
         ${page.lost.length
           ? html`<p class="error" role="alert">${t("try.lost", { keys: page.lost.join(", ") })}</p>`
