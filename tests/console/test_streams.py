@@ -20,6 +20,7 @@ from fangcheng_console.features import FEATURES
 from fangcheng_console.session import Person, operator, viewer
 from fangcheng_console.web import Console, Part
 from tests.console.world import World, console
+from tests.table.world import until
 
 
 async def beats() -> AsyncIterator[str]:
@@ -104,8 +105,7 @@ async def test_who_follows_something_is_counted_while_it_lasts(world: World, kin
         async with browser.client.stream("GET", f"/api/{kind}/events") as stream:
             assert stream.status_code == 200
             assert following() == 1
-        while following():
-            await asyncio.sleep(0.01)
+        await until(lambda: following() == 0)
 
 
 async def test_an_open_stream_does_not_hold_the_process_up(
