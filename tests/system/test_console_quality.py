@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 # Each pair of language, theme and width is among them.
 LOOKS = (("en", "light", 1_440), ("en", "dark", 390), ("zh", "dark", 1_440), ("zh", "light", 390))
-PAGES = ("lobby", "try", "sign-in")
+PAGES = ("lobby", "hands", "replay", "link", "try", "sign-in")
 POLICY = "content-security-policy"
 
 
