@@ -93,6 +93,7 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/matchmaking.py
 	$(BIN)/python benchmarks/series.py
+	$(BIN)/python benchmarks/console.py
 	$(BIN)/python benchmarks/wallet.py
 	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/report.py

@@ -83,6 +83,7 @@ class ManyTables(table_pb2_grpc.TableServiceServicer):
         try:
             for changes in split(self.tables.values()):
                 yield table_pb2.WatchTablesResponse(changes=changes)
+            yield table_pb2.WatchTablesResponse(changes=table_pb2.TableChanges(complete=True))
             while True:
                 yield table_pb2.WatchTablesResponse(changes=await queue.get())
         finally:

@@ -28,7 +28,7 @@ READY: Mapping[str, str] = {
     "leaderboards": "main h1",
     "wallet": "main h1",
     "settlement": "main h1",
-    "health": "main table",
+    "health": "[data-process]",
     "operate": "main h1",
     "log": "main h1",
     "sign-in": "#token",

@@ -149,8 +149,11 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *words: str, port: int = 0) -> Iterator[Running]:
-    """Run `fangcheng up` until the end of the block; it serves at its beginning."""
+def running(folder: Path, *words: str, port: int = 0, **more: str) -> Iterator[Running]:
+    """Run `fangcheng up` until the end of the block; it serves at its beginning.
+
+    `more`: of its environment.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     output = folder / "output.txt"
     state = folder / "state"
@@ -160,7 +163,7 @@ def running(folder: Path, *words: str, port: int = 0) -> Iterator[Running]:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env=environment(),
+            env=environment(**more),
         )
     suite = Running(state, process, output)
     try:

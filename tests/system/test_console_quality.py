@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 # Each pair of language, theme and width is among them.
 LOOKS = (("en", "light", 1_440), ("en", "dark", 390), ("zh", "dark", 1_440), ("zh", "light", 390))
-PAGES = ("lobby", "hands", "replay", "link", "try", "sign-in")
+PAGES = tuple(name for name in READY if name not in ("operate", "log"))
 POLICY = "content-security-policy"
 
 
@@ -44,7 +44,7 @@ class Look:
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Bots play at two tables, as fast as they can."""
     folder = tmp_path_factory.mktemp("played")
-    with running(folder, "--tables", "2", "--think", "0.1") as started:
+    with running(folder, "--tables", "2", "--think", "0.3") as started:
         yield started
 
 

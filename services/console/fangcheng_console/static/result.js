@@ -249,7 +249,7 @@ function winnerWords(winner) {
 function sumTable(state, found) {
   const amount = (value) => html`<td class=${`number ${value > 0 ? "good" : value < 0 ? "bad" : "muted"}`}>${signed(value)}</td>`;
   const hasHouse = found.some((sum) => sum.house);
-  return html`<div class="scroll"><table class="table result-sums">
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${t("result.sums")}><table class="table result-sums">
     <thead><tr><th scope="col">${t("result.sums")}</th>${SEATS.map((seat) => html`<th scope="col" class="number">${nameOf(state, seat)}</th>`)}
       ${hasHouse ? html`<th scope="col" class="number">${t("result.house")}</th>` : nothing}</tr></thead>
     <tbody>${found.map(

@@ -22,7 +22,7 @@ export const css = ["lobby", "../vendor/uplot/uPlot.min"];
 // The height of a table's row, which lobby.css keeps to as well.
 const WIDE = matchMedia("(min-width: 1000px)");
 const ROW_PX = { wide: 58, narrow: 122 };
-const BEYOND = 6; // rows drawn above and below what is seen
+const BEYOND = 12; // rows drawn above and below what is seen: so far one scrolls without a drawing
 const TYPED_MS = 200;
 const BAD = new Set(["stuck", "parked"]);
 
@@ -37,7 +37,7 @@ export async function open(root, params, app) {
   let clockMs = 0; // how far the server's clock is ahead
   let frame = 0;
   let typed = 0;
-  let drawn = { first: -1, last: -1 };
+  let drawn = { first: 0, last: -1 };
 
   app.title(t("lobby.title"));
   render(shell(t), root);
@@ -46,7 +46,7 @@ export async function open(root, params, app) {
   const list = root.querySelector(".tables");
   const close = stream("/api/lobby/events", hear);
   addEventListener("scroll", scrolled, { passive: true });
-  addEventListener("resize", scrolled);
+  addEventListener("resize", drawRows);
   controls.addEventListener("input", chosen);
   list.addEventListener("click", keepOrder);
   app.keys([{ key: "/", label: t("lobby.keys.search"), run: () => root.querySelector("#lobby-q").focus() }]);
@@ -88,7 +88,22 @@ export async function open(root, params, app) {
   }
 
   function scrolled() {
-    if (!frame) frame = requestAnimationFrame(drawRows);
+    if (!frame) frame = requestAnimationFrame(drawIfNeeded);
+  }
+
+  function drawIfNeeded() {
+    frame = 0;
+    const { first, last } = visible();
+    if (first < drawn.first || last > drawn.last) drawRows();
+  }
+
+  // Which rows are seen: from the first to before the last.
+  function visible() {
+    const height = WIDE.matches ? ROW_PX.wide : ROW_PX.narrow;
+    const count = seen.tables.length;
+    const above = -list.getBoundingClientRect().top;
+    const first = Math.min(Math.max(0, Math.floor(above / height)), Math.max(0, count - 1));
+    return { height, count, first, last: Math.max(first, Math.min(count, Math.ceil((above + innerHeight) / height))) };
   }
 
   function draw() {
@@ -123,12 +138,9 @@ export async function open(root, params, app) {
   }
 
   function drawRows() {
-    frame = 0;
-    const height = WIDE.matches ? ROW_PX.wide : ROW_PX.narrow;
-    const count = seen.tables.length;
-    const above = -list.getBoundingClientRect().top;
-    const first = Math.min(Math.max(0, Math.floor(above / height) - BEYOND), Math.max(0, count - 1));
-    const last = Math.min(count, Math.ceil((above + innerHeight) / height) + BEYOND);
+    const { height, count, ...seenNow } = visible();
+    const first = Math.max(0, seenNow.first - BEYOND);
+    const last = Math.min(count, seenNow.last + BEYOND);
     drawn = { first, last };
     const now = Date.now() + clockMs;
     render(
@@ -153,7 +165,7 @@ export async function open(root, params, app) {
     cancelAnimationFrame(frame);
     clearTimeout(typed);
     removeEventListener("scroll", scrolled);
-    removeEventListener("resize", scrolled);
+    removeEventListener("resize", drawRows);
   };
 }
 

@@ -361,7 +361,7 @@ export async function open(root, { id }, app) {
   function said(state) {
     const upTo = state?.number ?? 0;
     const lines = page.log.filter((entry) => entry.text && entry.number <= upTo).slice(-40).reverse();
-    return html`<aside class="panel table-log" aria-label=${t("table.log")}>
+    return html`<aside class="panel table-log" tabindex="0" aria-label=${t("table.log")}>
       <h2>${t("table.log")}</h2>
       <ol>${lines.map((entry) => html`<li data-event=${entry.number} class=${entry.kind}><time>${time(entry.ms)}</time> ${entry.text}</li>`)}</ol>
       ${state?.closed ? ranking(state) : nothing}
