@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc.aio
@@ -124,14 +124,9 @@ class Tables:
 class Picture(Feed):
     """The lobby as its viewers have it."""
 
-    def __init__(
-        self,
-        tables: Tables,
-        figures: Figures,
-        viewing: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> None:
-        """`viewing`: as of `Feed`."""
-        super().__init__(self._follow, viewing=viewing)
+    def __init__(self, tables: Tables, figures: Figures, **more: Any) -> None:
+        """`more`: as of `Feed`."""
+        super().__init__(self._follow, **more)
         self._tables = tables
         self._figures = figures
         self._told_state: dict[str, Any] = {}

@@ -43,9 +43,9 @@ class Overview:
         self.health = Health(
             self.scraper, self.tables, self.serving, self.ledger, settings.grafana_url
         )
-        streams = console.metrics.stream
-        self.lobby_feed = Picture(self.tables, self.figures, partial(streams, "lobby"))
-        self.health_feed = Feed(viewing=partial(streams, "health"))
+        following = console.metrics.stream
+        self.lobby_feed = Picture(self.tables, self.figures, viewing=partial(following, "lobby"))
+        self.health_feed = Feed(viewing=partial(following, "health"))
         self.scraper.on_round = self._after_round
         self.ledger.on_change = self.tell_health
         self._draining = console.kit.draining
