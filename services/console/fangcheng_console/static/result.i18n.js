@@ -67,7 +67,7 @@ export default {
     "result.win.self_draw": "{winners} 自摸{tile}",
     "result.draw": "荒庄：牌墙摸完，无人胡牌",
     "result.eight_flowers": "{name} 花牌全齐，直接胡牌",
-    "result.escape": "{name} 中途离桌，本局结束",
+    "result.escape": "{name} 逃跑，本局结束",
     "result.dissolved": "本局已作废",
     "result.dissolved.why": "本局已作废：{reason}",
     "result.winner": "{name}：{worth}",

@@ -51,7 +51,7 @@ function integer(value, bytes) {
 }
 
 // The seed of a hand's shuffle (docs/fairness.md, 2).
-export function seedOf(secret, entropy, tableId, handNumber) {
+function seedOf(secret, entropy, tableId, handNumber) {
   const text = new TextEncoder();
   const name = text.encode(tableId);
   const shares = entropy.flatMap((share) => [integer(share.length, 4), share]);
@@ -87,7 +87,7 @@ export async function shuffled(seed, tiles, dice) {
 }
 
 // Which places of the wall each seat is dealt, seat 0 first (7).
-export function dealtPlaces(dealer) {
+function dealtPlaces(dealer) {
   const seats = [[], [], [], []];
   for (let turn = 0; turn < 4; turn += 1) {
     const places = seats[(dealer + turn) % 4];
