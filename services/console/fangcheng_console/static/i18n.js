@@ -54,7 +54,8 @@ export function number(value) {
 
 export function time(ms, { date = false } = {}) {
   const shown = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
-  if (date) Object.assign(shown, { year: "numeric", month: "2-digit", day: "2-digit" });
+  // In English by its name: 01/12 is a day in January to some, in December to others.
+  if (date) Object.assign(shown, { year: "numeric", month: chosen === "zh" ? "2-digit" : "short", day: "2-digit" });
   return format("DateTimeFormat", shown).format(new Date(ms));
 }
 

@@ -10,7 +10,7 @@ const RANKS = { m: 9, p: 9, s: 9, z: 7, f: 8 };
 const FACE_DOWN = 0;
 
 /** Every code with a face, in order: TILES.slice(0, 34) are those that are played. */
-const TILES = [...SUITS].flatMap((suit, at) =>
+export const TILES = [...SUITS].flatMap((suit, at) =>
   Array.from({ length: RANKS[suit] }, (_, rank) => (at + 1) * 10 + rank + 1),
 );
 

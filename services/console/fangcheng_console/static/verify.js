@@ -51,7 +51,7 @@ function integer(value, bytes) {
 }
 
 // The seed of a hand's shuffle (docs/fairness.md, 2).
-function seedOf(secret, entropy, tableId, handNumber) {
+export function seedOf(secret, entropy, tableId, handNumber) {
   const text = new TextEncoder();
   const name = text.encode(tableId);
   const shares = entropy.flatMap((share) => [integer(share.length, 4), share]);
