@@ -19,7 +19,6 @@ pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 # Each pair of language, theme and width is among them.
 LOOKS = (("en", "light", 1_440), ("en", "dark", 390), ("zh", "dark", 1_440), ("zh", "light", 390))
-PAGES = tuple(name for name in READY if name not in ("operate", "log"))
 POLICY = "content-security-policy"
 
 
@@ -64,7 +63,7 @@ def look(
         yield Look(tab, address, found)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", READY)
 def test_a_page_is_for_everybody(look: Look, name: str) -> None:
     """No serious fault that axe-core finds, no error, nothing beside the screen."""
     look.open(name)
