@@ -96,6 +96,15 @@ class Bank:
             )
         )
 
+    async def one_more(self, transfer: settlement_pb2.SettlementTransfer) -> str:
+        """Settle another hand, between dan (party 0) and cat; its key."""
+        key = f"{TABLE}/9"
+        parties = [settlement_pb2.SettlementParty(player_id=one) for one in ("dan", "cat")]
+        await self.table.Settle(
+            settlement_pb2.SettleRequest(key=key, parties=parties, transfers=[transfer])
+        )
+        return key
+
 
 def paid(
     currency: str, source: int, target: int, amount: int, *, book: str = "", reason: str = "win"

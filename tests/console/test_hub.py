@@ -166,6 +166,26 @@ async def test_the_source_runs_while_somebody_looks_and_a_little_longer():
     await until(lambda: ended == [1, 1])
 
 
+async def test_a_feed_that_has_ended_forgets_none_but_itself():
+    feeds = Feeds()
+
+    async def source(feed: Feed) -> None:
+        feed.publish(lambda: {"n": 1})
+        await asyncio.Event().wait()
+
+    async with feeds.running(asyncio.Event()):
+        old = feeds.get("t1", source, linger_seconds=0.01)
+        async with looking(old) as (viewer,):
+            await viewer.until(lambda: bool(viewer.pictures))
+            old.end()
+            new = feeds.get("t1", source)
+            assert new is not old
+        # One that is looked at by nobody from now on goes after it.
+        feeds.get("t2", source, linger_seconds=0.02)
+        await until(lambda: len(feeds) < 2)
+        assert feeds.get("t1", source) is new
+
+
 async def test_a_feed_that_nobody_comes_to_is_forgotten():
     async def source(feed: Feed) -> None:
         raise AssertionError("nobody looks")

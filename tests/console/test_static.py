@@ -55,6 +55,16 @@ def test_every_word_that_is_asked_for_is_there() -> None:
             assert key in known, f"{name(path)} says {key}"
 
 
+def test_every_page_of_the_routes_is_there() -> None:
+    routes = (STATIC / "routes.js").read_text("utf-8")
+    pages = set(re.findall(r'page: "(\w+)"', routes))
+    assert len(pages) > 5
+    there = {path.stem for path in (STATIC / "pages").glob("*.js")} - {
+        path.stem for path in (STATIC / "pages").glob("*.i18n.js")
+    }
+    assert pages <= there
+
+
 @pytest.mark.parametrize("path", OWN, ids=name)
 def test_no_file_needs_what_the_policy_forbids(path: Path) -> None:
     text = path.read_text("utf-8")
@@ -62,6 +72,8 @@ def test_no_file_needs_what_the_policy_forbids(path: Path) -> None:
     assert not re.search(r"\beval\(|new Function\(|<script|\son\w+=\"", text)
     elsewhere = [url for url in re.findall(r"https?://[\w.]+", text) if "www.w3.org" not in url]
     assert elsewhere == []
+    for imported in re.findall(r'(?:\bfrom|\bimport)\s*\(?"(\.[^"$`]+)"', text):
+        assert (path.parent / imported).resolve().is_file(), imported
 
 
 def test_what_is_vendored_has_its_licence() -> None:

@@ -20,6 +20,7 @@ from fangcheng_console.features import FEATURES
 from fangcheng_console.session import Person, operator, viewer
 from fangcheng_console.web import Console, Part
 from tests.console.world import World, console
+from tests.table.world import until
 
 
 async def beats() -> AsyncIterator[str]:
@@ -92,6 +93,19 @@ async def test_a_stream_ends_when_its_session_expires(world: World) -> None:
             await read_to_its_end(stream, begun)
         assert begun.is_set()
         assert (await browser.get("/api/session")).json() == {"person": None}
+
+
+@pytest.mark.parametrize("kind", ["lobby", "health"])
+async def test_who_follows_something_is_counted_while_it_lasts(world: World, kind: str) -> None:
+    def following() -> float | None:
+        registry = world.running.kit.registry
+        return registry.get_sample_value("fangcheng_console_streams", {"kind": kind})
+
+    async with world.browser("viewer:wang") as browser, asyncio.timeout(60):
+        async with browser.client.stream("GET", f"/api/{kind}/events") as stream:
+            assert stream.status_code == 200
+            assert following() == 1
+        await until(lambda: following() == 0)
 
 
 async def test_an_open_stream_does_not_hold_the_process_up(

@@ -124,6 +124,9 @@ async def test_a_statement_is_the_wallets_and_can_be_sifted(world: World) -> Non
     expected = (await world.bank.operator.ListEntries(asked)).entries
     found = await told(world.operator, "/api/wallet/entries", player="ann")
     assert [{**plain(one), "hand": hand_of(one.reference)} for one in expected] == found["entries"]
+    await world.bank.deposit("cat", "points", 1, request_id="orders/7", book="jintan")
+    deposited = await told(world.operator, "/api/wallet/entries", player="cat", currency="points")
+    assert [(one["reference"], one["hand"]) for one in deposited["entries"]] == [("orders/7", None)]
     assert (found["next_page_token"], found["archived_before"]) == ("", None)
     paid = [one for one in found["entries"] if one["reference"] == SHORT]
     assert {one["reason"] for one in paid} >= {"win", "kong"}

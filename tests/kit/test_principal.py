@@ -36,6 +36,9 @@ def signed(**claims: object) -> str:
         ("player:ming", Principal("player", "ming", frozenset({"bot"}))),
         ("player:a:b", Principal("player", "a:b", frozenset({"bot"}))),
         ("operator", Principal("operator", "", frozenset({"bot"}))),
+        ("operator:mei", Principal("operator", "mei", frozenset({"bot"}))),
+        ("operator:王 梅", Principal("operator", "王 梅", frozenset({"bot"}))),
+        ("viewer:wang", Principal("viewer", "wang", frozenset({"bot"}))),
         ("service:table", Principal("service", "table", frozenset({"bot"}))),
     ],
 )
@@ -46,7 +49,8 @@ def test_a_token_names_its_caller(subject: str, expected: Principal) -> None:
 
 
 @pytest.mark.parametrize(
-    "subject", ["", "player", "player:", "operator:", "admin:x", "Operator", "player:\0"]
+    "subject",
+    ["", "player", "player:", "operator:", "viewer", "viewer:", "admin:x", "Operator", "player:\0"],
 )
 def test_a_subject_that_names_nobody_is_refused(subject: str) -> None:
     with pytest.raises(ValueError, match="is none of"):

@@ -265,6 +265,29 @@ def test_the_settlement_in_words_is_that_of_the_record(tab: Tab, kept: Keeping, 
         assert meanings[key] in text
 
 
+def test_what_was_cut_or_could_not_be_paid_says_why(tab: Tab, kept: Keeping) -> None:
+    record = Record()
+    record.CopyFrom(won("shandong"))
+    ended = next(event.hand_ended for event in record.events if event.HasField("hand_ended"))
+    ended.score.losers[0].capped = True
+    first, second = record.events[-1].hand_settled.payments[:2]
+    first.paid, second.paid = first.due - 7, second.due - 8
+    record.stakes[0].loss_cap = first.paid
+    assert first.from_seat != second.from_seat
+    assert second.paid < record.stakes[0].loss_cap
+    page = tab.page
+    for hold_only, why in ((False, "no more in the wallet"), (True, "held for the table")):
+        record.hold_only = hold_only
+        show(tab, kept, record, "?step=9999")
+        lines = page.locator(".result-payments li")
+        expect(lines.nth(0)).to_contain_text(
+            "7 silver could not be paid: the table lets nobody lose"
+        )
+        expect(lines.nth(1)).to_contain_text("8 silver could not be paid")
+        expect(lines.nth(1)).to_contain_text(why)
+        expect(page.locator("[data-capped='true']")).to_contain_text("cut by the cap")
+
+
 def _items(ended: Any) -> list[Any]:
     paying = [loser for loser in ended.score.losers if loser.amount or loser.items]
     return [item for part in (*ended.score.winners, *paying) for item in part.items]
@@ -439,6 +462,8 @@ def test_a_link_shows_the_moment_to_a_stranger_until_it_is_revoked(
         for player in record.player_ids:
             assert not re.search(rf"\b{player}\b", text)
         expect(stranger.page.locator("nav")).to_have_count(0)
+        stranger.page.keyboard.press("End")
+        stranger.page.locator(".result-payments").wait_for()
         links = stranger.page.locator("main a").evaluate_all("(all) => all.map((a) => a.href)")
         assert links
         assert all(re.search("/api/r/.*/record", one) for one in links), links
@@ -455,19 +480,20 @@ def test_a_link_shows_the_moment_to_a_stranger_until_it_is_revoked(
         stranger.provoked("410")
 
 
-def test_a_link_expires_while_one_looks(kept: Keeping, browser: Browser) -> None:
+def test_a_link_that_has_expired_shows_nothing(kept: Keeping, browser: Browser) -> None:
     table_id, _, number = kept.keep(played_record("baishan_kele", 4)).partition("/")
     signer = Signer(ConsoleSettings(dev_key=KEY))
-    ends = int(time.time()) + 20
-    link = f"/r/{signer.token(Link('a link', table_id, int(number), ends))}"
+    now = int(time.time())
+    good, old = (
+        signer.token(Link("a link", table_id, int(number), ends)) for ends in (now + 3_600, now - 1)
+    )
     with opened(browser, lang="zh") as stranger:
-        stranger.page.goto(address(kept, link))
+        stranger.page.goto(address(kept, f"/r/{good}"))
         stranger.page.locator(".replay").wait_for()
-        page = stranger.page
-        refused = page.locator("[data-reason='LINK_EXPIRED']")
-        page.wait_for_function("(ends) => Date.now() > ends * 1000", arg=ends)
-        page.reload()
+        stranger.page.goto(address(kept, f"/r/{old}"))
+        refused = stranger.page.locator("[data-reason='LINK_EXPIRED']")
         expect(refused).to_contain_text("已过期")
+        expect(stranger.page.locator("[data-tile]")).to_have_count(0)
         stranger.provoked("410")
 
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2
-from fangcheng_client import watch
+from fangcheng_client import attend, watch
 from fangcheng_console.shown import Shown
 from fangcheng_evaluation.service import open_service as open_evaluation
 from fangcheng_evaluation.settings import EvaluationSettings
@@ -153,6 +153,21 @@ class Scene:
         async for event in watch(self.tables.channel("player:eve"), table_id):
             shown.apply(event)
             told[event.number] = json.loads(json.dumps(shown.state()))
+
+    @contextmanager
+    def thinking(self, table_id: str) -> Iterator[None]:
+        """Four players who sit there and answer nothing."""
+        works = [self.begin(self._think(table_id, name)) for name in PLAYERS]
+        try:
+            yield
+        finally:
+            for work in works:
+                work.cancel()
+
+    async def _think(self, table_id: str, name: str) -> None:
+        assert self.tables is not None
+        async for _ in attend(self.tables.channel(f"player:{name}"), table_id):
+            pass
 
     def sign_in(self, tab: Tab, subject: str) -> None:
         tab.sign_in(self.address, mint_token(DEV_KEY, subject))
@@ -347,6 +362,27 @@ def test_an_operator_reveals_a_hand_and_a_viewer_cannot(scene: Scene, browser: B
         over.get_by_role("button", name="Reveal the next hand").click()
         expect(dialog).to_be_visible()
         dialog.get_by_role("button", name="Cancel").click()
+
+
+def test_an_operator_sees_what_a_seat_is_asked(scene: Scene, browser: Browser):
+    table_id = scene.table("asked")
+    with opened(browser) as tab, scene.thinking(table_id):
+        page = tab.page
+        scene.sign_in(tab, "operator:mei")
+        page.goto(f"{scene.address}/tables/{table_id}")
+        page.locator(".felt[data-phase='playing']").wait_for()
+        assert page.locator("[data-asked]").count() == 0
+        page.keyboard.press("r")
+        page.locator("#reveal").get_by_label("Reason").fill("why does it take so long?")
+        page.keyboard.press("Enter")
+        page.locator("[data-revealed='1'] .felt").wait_for()
+        turn = page.evaluate(READ)["turn"]
+        asked = page.locator(f"[data-plate='{turn}'] [data-asked='turn']")
+        expect(asked).to_contain_text("discard")
+        # The ring shows the time that is left.
+        page.wait_for_function(
+            "() => Number(document.querySelector('.ring').getAttribute('stroke-dashoffset')) > 5"
+        )
 
 
 def test_on_a_telephone_in_chinese(scene: Scene, browser: Browser):

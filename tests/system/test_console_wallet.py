@@ -16,7 +16,7 @@ from fangcheng.wallet.v1.wallet_pb2 import (
     ListHoldsRequest,
 )
 from fangcheng_kit.principal import mint_token
-from tests.console.money import PLAYERS, REVERSED, SHORT, Bank, bank_at
+from tests.console.money import PLAYERS, REVERSED, SHORT, Bank, bank_at, paid
 
 from .browser import Tab, beside, opened
 from .pages import Places, places
@@ -200,6 +200,37 @@ def test_what_was_not_paid_and_what_was_taken_back_stands_out(
     expect(page.locator("[data-reversed]")).to_contain_text("the line of two seats was cut")
     expect(page.locator("[data-reversed]")).to_contain_text("case-81")
     expect(page.locator("[data-do=reverse]")).to_have_count(0)
+
+
+def test_an_operator_acts_where_he_looks_and_sees_what_came_of_it(
+    operator: Tab, suite: Running
+) -> None:
+    page = operator.page
+    key = told(suite, lambda bank: bank.one_more(paid("silver", 1, 0, 40)))
+    page.goto(f"{suite.console}/settlements/{key}")
+    page.locator("[data-do=reverse]").click()
+    act(operator, "the wrong hand was settled", key[-8:])
+    expect(page.locator("[data-reversed]")).to_contain_text("the wrong hand was settled")
+    expect(page.locator("[data-do=reverse]")).to_have_count(0)
+    page.goto(f"{suite.console}/wallet/dan")
+    expect(page.locator("[data-frozen=false]")).to_be_visible()
+    page.locator("[data-do=freeze]").click()
+    act(operator, "under review", "dan")
+    expect(page.locator("[data-frozen=true]")).to_contain_text("under review")
+    expect(page.locator("tr[data-reason=reverse]")).to_have_attribute("data-amount", "-40")
+    page.locator("[data-do=unfreeze]").click()
+    act(operator, "nothing was found", "dan")
+    expect(page.locator("[data-frozen=false]")).to_contain_text("nothing was found")
+
+
+def act(tab: Tab, reason: str, confirmed: str) -> None:
+    """Say why in the dialog that has opened, do it, and close the dialog."""
+    dialog = tab.page.get_by_role("dialog")
+    dialog.locator("#act-reason").fill(reason)
+    if dialog.locator("#act-confirm").count():
+        dialog.locator("#act-confirm").fill(confirmed)
+    dialog.locator("#act-reason").press("Enter")
+    dialog.locator("#act-close").click()
 
 
 def test_where_a_player_is_leads_to_his_table(operator: Tab, suite: Running, found: Places) -> None:

@@ -182,15 +182,18 @@ class Feeds:
         self, key: Hashable, source: Callable[[Feed], Coroutine[Any, Any, None]], **more: Any
     ) -> Feed:
         """The feed of a key, made where there is none; `more`: as of `Feed`."""
-        feed = self._feeds.get(key)
-        if feed is None:
-            feed = Feed(source, on_idle=lambda: self._forget(key), **more)
-            self._feeds[key] = feed
-            feed.linger()
-        return feed
+        known = self._feeds.get(key)
+        if known is not None:
+            return known
 
-    def _forget(self, key: Hashable) -> None:
-        self._feeds.pop(key, None)
+        def forget() -> None:
+            # Another may stand there by then, made after this one had ended.
+            if self._feeds.get(key) is feed:
+                del self._feeds[key]
+
+        feed = self._feeds[key] = Feed(source, on_idle=forget, **more)
+        feed.linger()
+        return feed
 
     def __len__(self) -> int:
         return len(self._feeds)

@@ -124,8 +124,9 @@ class Tables:
 class Picture(Feed):
     """The lobby as its viewers have it."""
 
-    def __init__(self, tables: Tables, figures: Figures) -> None:
-        super().__init__(self._follow)
+    def __init__(self, tables: Tables, figures: Figures, **more: Any) -> None:
+        """`more`: as of `Feed`."""
+        super().__init__(self._follow, **more)
         self._tables = tables
         self._figures = figures
         self._told_state: dict[str, Any] = {}

@@ -327,9 +327,12 @@ def _conditions(sought: Sought) -> tuple[str, list[object]]:
     if sought.but:
         also(f"verb NOT IN ({', '.join('?' * len(sought.but))})", *sought.but)
     if sought.target:
-        # Each with the condition of its index, so that the index serves it.
-        named = " OR ".join(f"({name} = ? AND {name} <> '')" for name in _SOUGHT)
-        also(f"({named})", *[sought.target] * len(_SOUGHT))
+        # One by one, each with the condition of its index: with OR none of them serves it.
+        found = " UNION ".join(
+            f"SELECT number FROM log WHERE kind IN ('act', 'note') AND {name} = ? AND {name} <> ''"  # noqa: S608
+            for name in _SOUGHT
+        )
+        also(f"number IN ({found})", *[sought.target] * len(_SOUGHT))
     if sought.link_id:
         also("link_id = ? AND link_id <> ''", sought.link_id)
     if sought.since_us:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 from starlette.requests import Request
@@ -42,8 +43,9 @@ class Overview:
         self.health = Health(
             self.scraper, self.tables, self.serving, self.ledger, settings.grafana_url
         )
-        self.lobby_feed = Picture(self.tables, self.figures)
-        self.health_feed = Feed()
+        following = console.metrics.stream
+        self.lobby_feed = Picture(self.tables, self.figures, viewing=partial(following, "lobby"))
+        self.health_feed = Feed(viewing=partial(following, "health"))
         self.scraper.on_round = self._after_round
         self.ledger.on_change = self.tell_health
         self._draining = console.kit.draining

@@ -9,11 +9,11 @@ paid whom how much for what.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import grpc.aio
-from google.protobuf.timestamp_pb2 import Timestamp
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -31,6 +31,16 @@ WHERE_SECONDS = 3.0
 """How long a wallet waits to be told where its player is."""
 PAGE = 50
 """Entries of a page of a statement, and standings of one of a leaderboard."""
+
+
+_HAND = re.compile(r"(?P<table>.+)/(?P<hand>[1-9][0-9]{0,8})")
+_OTHERS = frozenset(
+    (
+        *("deposit", "withdraw", "hold", "top_up", "release", "expire"),
+        *("collect", "write_off", "fund", "give_back"),
+    )
+)
+"""Reasons of entries that no settlement has made."""
 
 
 def title_of(rules: rules_pb2.RuleSet, points: int) -> rules_pb2.Title | None:
@@ -76,10 +86,9 @@ class Wallets:
 
         `at_ms`: balances and titles as they were then, None: now.
         """
-        at = None if at_ms is None else Timestamp()
-        if at is not None and at_ms is not None:
-            at.FromMilliseconds(at_ms)
-        asked = wallet_pb2.GetBalancesRequest(player_id=player_id, at=at)
+        asked = wallet_pb2.GetBalancesRequest(player_id=player_id)
+        if at_ms is not None:
+            asked.at.FromMilliseconds(at_ms)
         balances, currencies, rule_sets, where = await asyncio.gather(
             self._backend.wallet.GetBalances(asked),
             self._backend.wallet.ListCurrencies(wallet_pb2.ListCurrenciesRequest()),
@@ -163,10 +172,14 @@ class Wallets:
 
 def hand_of(key: str) -> dict[str, Any] | None:
     """The table and hand of a settlement's key; None for one that no table has made."""
-    table, _, number = key.rpartition("/")
-    if table and number.isascii() and number.isdigit():
-        return {"table_id": table, "hand": int(number)}
-    return None
+    found = _HAND.fullmatch(key)
+    return {"table_id": found["table"], "hand": int(found["hand"])} if found else None
+
+
+def _paid_for(entry: wallet_pb2.Entry) -> dict[str, Any] | None:
+    """The hand whose settlement, or reversal, made an entry; None where something else did."""
+    # Others' references are request ids, which may look like a hand's key.
+    return None if entry.reason in _OTHERS else hand_of(entry.reference)
 
 
 def _moment(request: Request, name: str) -> int | None:
@@ -215,7 +228,7 @@ def feature(console: Console) -> Part:
             if moment is not None:
                 getattr(asked, name).FromMilliseconds(moment)
         found = await wallet.ListEntries(asked)
-        listed = [{**plain(entry), "hand": hand_of(entry.reference)} for entry in found.entries]
+        listed = [{**plain(entry), "hand": _paid_for(entry)} for entry in found.entries]
         return JSONResponse({**plain(found), "entries": listed})
 
     @viewer

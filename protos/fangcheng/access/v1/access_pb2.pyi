@@ -36,7 +36,9 @@ class _RoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Role.ValueType],
     player in the metadata key `fangcheng-act-as`.
     """
     ROLE_OPERATOR: _Role.ValueType  # 2
-    """The people who run the suite: token subject `operator`."""
+    """The people who run the suite: token subject `operator`, or `operator:<name>` so that logs name the
+    person. (A viewer, `viewer:<name>`, looks at the console; no call admits one.)
+    """
     ROLE_SERVICE: _Role.ValueType  # 3
     """Another process of the suite or of the studio: token subject `service:<name>`."""
 
@@ -50,7 +52,9 @@ ROLE_PLAYER: Role.ValueType  # 1
 player in the metadata key `fangcheng-act-as`.
 """
 ROLE_OPERATOR: Role.ValueType  # 2
-"""The people who run the suite: token subject `operator`."""
+"""The people who run the suite: token subject `operator`, or `operator:<name>` so that logs name the
+person. (A viewer, `viewer:<name>`, looks at the console; no call admits one.)
+"""
 ROLE_SERVICE: Role.ValueType  # 3
 """Another process of the suite or of the studio: token subject `service:<name>`."""
 Global___Role: _TypeAlias = Role  # noqa: Y015

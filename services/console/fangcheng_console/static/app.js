@@ -202,7 +202,14 @@ function signedOut() {
 }
 
 async function signOut() {
-  await remove("/api/session");
+  try {
+    await remove("/api/session");
+  } catch {
+    // Whoever cannot be reached has not taken the session back: the person must know.
+    state.away = true;
+    draw();
+    return;
+  }
   state.person = null;
   navigate("/sign-in");
 }
@@ -279,6 +286,14 @@ function help() {
 
 // The shell.
 
+const icon = (path) => html`<svg viewBox="0 0 20 20" width="18" height="18" fill="none" stroke="currentColor"
+  stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d=${path}></path></svg>`;
+const SUN = icon(
+  "M10 6.500a3.500 3.500 0 1 0 0 7a3.500 3.500 0 1 0 0-7M10 1.500v1.500M10 17v1.500M1.500 10H3M17 10h1.500" +
+    "M4 4l1.050 1.050M14.950 14.950L16 16M4 16l1.050-1.050M14.950 5.050L16 4",
+);
+const MOON = icon("M16.500 11.800A7 7 0 1 1 8.200 3.500a5.500 5.500 0 0 0 8.300 8.300z");
+
 function visible() {
   if (state.person === null) return [];
   return ROUTES.filter((route) => route.nav && (!route.operators || state.person.role === "operator"));
@@ -318,7 +333,7 @@ function draw() {
           <button class="button quiet" lang=${i18n.language() === "zh" ? "en" : "zh-CN"} title=${t("shell.language.title")}
             @click=${() => setLanguage(i18n.language() === "zh" ? "en" : "zh")}>${t("shell.language")}</button>
           <button class="button quiet icon" title=${t(`shell.theme.${other}`)} aria-label=${t(`shell.theme.${other}`)}
-            @click=${() => setTheme(other)}>${theme === "dark" ? "☀" : "☾"}</button>
+            @click=${() => setTheme(other)}>${theme === "dark" ? SUN : MOON}</button>
           ${
             person
               ? html`<button class="button quiet icon" title=${t("shell.keys")} aria-label=${t("shell.keys")} @click=${help}>?</button>

@@ -275,7 +275,7 @@ function middle(state, size) {
   </g>`;
 }
 
-export function handOf(state) {
+function handOf(state) {
   if (!state.hand_number) return t("board.unplayed");
   return state.hands
     ? t("board.hand_of", { hand: state.hand_number, hands: state.hands })

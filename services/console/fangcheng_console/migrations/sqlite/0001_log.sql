@@ -49,11 +49,11 @@ BEGIN SELECT RAISE(ABORT, 'lines of the log are never deleted'); END;
 -- REPLACE deletes what is in its way, and no trigger hears of it.
 CREATE TRIGGER log_adds BEFORE INSERT ON log BEGIN
     SELECT RAISE(ABORT, 'lines of the log are never replaced')
-    WHERE NEW.number IN (SELECT number FROM log);
-    SELECT RAISE(IGNORE) WHERE NEW.kind = 'act' AND NEW.request_id IN (
-        SELECT request_id FROM log WHERE kind = 'act'
+    WHERE EXISTS (SELECT 1 FROM log WHERE number = NEW.number);
+    SELECT RAISE(IGNORE) WHERE NEW.kind = 'act' AND EXISTS (
+        SELECT 1 FROM log WHERE kind = 'act' AND request_id = NEW.request_id
     );
-    SELECT RAISE(IGNORE) WHERE NEW.status IN ('done', 'refused') AND NEW.act IN (
-        SELECT act FROM log WHERE status IN ('done', 'refused')
+    SELECT RAISE(IGNORE) WHERE NEW.status IN ('done', 'refused') AND EXISTS (
+        SELECT 1 FROM log WHERE act = NEW.act AND status IN ('done', 'refused')
     );
 END;

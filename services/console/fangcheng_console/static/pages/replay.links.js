@@ -13,7 +13,7 @@ export function linksPanel(api, app, redraw, query) {
   let links = [];
   let made = null;
   let problem = null;
-  let copied = false;
+  let copied = "";
 
   const failed = (error) => {
     problem = error;
@@ -40,7 +40,7 @@ export function linksPanel(api, app, redraw, query) {
         case_id: given.get("case_id"),
         hours: Number(given.get("hours")),
       });
-      copied = false;
+      copied = "";
       form.reset();
       await load();
     } catch (error) {
@@ -61,8 +61,12 @@ export function linksPanel(api, app, redraw, query) {
   }
 
   async function copy() {
-    await navigator.clipboard.writeText(address());
-    copied = true;
+    try {
+      await navigator.clipboard.writeText(address());
+      copied = "done";
+    } catch {
+      copied = "failed"; // not over https, or not allowed: the address stands there to be selected
+    }
     redraw();
   }
 
@@ -103,7 +107,7 @@ export function linksPanel(api, app, redraw, query) {
         made
           ? html`<div class="replay-made" role="status"><p>${t("replay.links.made", { until: time(made.expires * 1_000, { date: true }) })}</p>
               <p><a class="made-link" href=${made.path + query()} target="_blank" rel="noopener">${address()}</a></p>
-              <button class="button" @click=${copy}>${t(copied ? "replay.copy.done" : "replay.links.copy")}</button></div>`
+              <button class="button" @click=${copy}>${t(copied ? `replay.copy.${copied}` : "replay.links.copy")}</button></div>`
           : nothing
       }
       ${links.length ? html`<h3>${t("replay.links.open")}</h3><ul class="links">${links.map(row)}</ul>` : nothing}

@@ -5,7 +5,7 @@ import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
 import { resultWords } from "../result.js";
-import { drawTable, handOf, nameOf, runRing } from "../table.js";
+import { drawTable, nameOf, runRing } from "../table.js";
 import { callOf, kindOf, meldName, reasonOf, told } from "../words.js";
 
 export const css = ["board", "result", "table"];
@@ -235,7 +235,7 @@ export async function open(root, { id }, app) {
       <span class=${phase === "closed" ? "badge bad" : "badge good"} data-phase=${phase}>${t(`table.phase.${phase}`)}</span>
       ${page.reveal ? html`<span class="badge warn">${t("table.revealed", { hand: page.reveal.hand_number })}</span>` : nothing}
       <dl class="table-facts">
-        ${state?.hand_number ? fact("hand", handOf(state)) : nothing}
+        ${state?.hand_number ? fact("hand", state.hands ? `${state.hand_number} / ${state.hands}` : state.hand_number) : nothing}
         ${about.pool_id ? fact("pool", about.pool_id) : nothing}
         ${state?.stakes.map((stake) => fact("stake", t("table.stake.unit", { amount: number(stake.per_unit), currency: [stake.currency, stake.book].filter(Boolean).join(" ") })))}
         ${labels.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
@@ -277,7 +277,7 @@ export async function open(root, { id }, app) {
     const { latest } = page;
     const broken = latest?.stream.status === "broken";
     return html`<div class="table-notices" role="status">
-      ${broken ? html`<p class="notice bad" data-stream="broken">${t("table.broken")} ${latest.stream.problem?.message ?? ""}</p>` : nothing}
+      ${broken ? html`<p class="notice bad" data-stream="broken" title=${latest.stream.problem?.message ?? nothing}>${t("table.broken")}</p>` : nothing}
       ${
         page.revealOver && isOperator
           ? html`<p class="notice warn" data-reveal-over=${page.revealOver}>${t("table.reveal.over", { hand: page.revealOver })}

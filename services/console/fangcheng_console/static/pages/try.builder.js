@@ -308,7 +308,7 @@ function melds(page, seat, set, field) {
               @change=${(event) => change(at, { treasure: event.target.checked })} /> ${t("try.meld_treasure")}</label>`
           : nothing}
         <button class="button small" type="button" aria-label=${t("try.remove_meld")}
-          @click=${() => set({ melds: seat.melds.filter((_, place) => place !== at) })}>✕</button>
+          @click=${() => set({ melds: seat.melds.filter((_, place) => place !== at) })}>×</button>
         ${problem(page, `${field}[${at}]`)}
       </div>`,
     )}

@@ -56,22 +56,26 @@ export async function open(root, params, app) {
     follow();
   }
 
-  /** After every change: the address, the picture, and in a moment the question. */
+  const canAsk = () => !held.missing(page.state) && !Object.keys(page.problems).length;
+
+  /** After every change the picture, and in a moment the address and the question. */
   function follow() {
     const { rules, revision } = page.state;
     page.ruleSet = page.ruleSets.find((one) => one.id === rules && (!revision || one.revision === revision)) ?? null;
-    history.replaceState(history.state, "", `/try?${query()}`);
     page.problems = held.unreadable(page.state);
     page.failure = null;
     page.shared = "";
     asked += 1;
     clearTimeout(timer);
-    if (!held.missing(page.state) && !Object.keys(page.problems).length) {
-      timer = setTimeout(ask, PAUSE_MS, asked);
-    } else {
-      page.found = null;
-    }
+    timer = setTimeout(rested, PAUSE_MS, asked);
+    if (!canAsk()) page.found = null;
     draw();
+  }
+
+  /** Nothing has changed for a while. (Browsers let nobody write the address at every key.) */
+  function rested(number) {
+    history.replaceState(history.state, "", `/try?${query()}`);
+    if (canAsk()) ask(number);
   }
 
   async function ask(number) {
@@ -123,7 +127,7 @@ export async function open(root, params, app) {
 
   async function share() {
     try {
-      await navigator.clipboard.writeText(location.href);
+      await navigator.clipboard.writeText(new URL(`/try?${query()}`, location.href).href);
       page.shared = "try.copied";
     } catch {
       page.shared = "try.not_copied"; // no clipboard without TLS, or it is not allowed

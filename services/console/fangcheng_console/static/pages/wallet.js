@@ -104,8 +104,8 @@ export async function open(root, params, app) {
           <a class="button" href=${`/hands?player=${encodeURIComponent(id)}`}>${t("wallet.hands")}</a>
           ${isOperator
             ? told.money.state.frozen
-              ? html`<button class="button" @click=${() => act("unfreeze_player", id)}>${t("wallet.unfreeze")}</button>`
-              : html`<button class="button danger" @click=${() => act("freeze_player", id)}>${t("wallet.freeze")}</button>`
+              ? html`<button class="button" data-do="unfreeze" @click=${() => act("unfreeze_player", id)}>${t("wallet.unfreeze")}</button>`
+              : html`<button class="button danger" data-do="freeze" @click=${() => act("freeze_player", id)}>${t("wallet.freeze")}</button>`
             : nothing}
         </header>
         ${page.problem ? html`<p class="error" role="alert">${page.problem.message}</p>` : nothing}
