@@ -320,6 +320,7 @@ function draw() {
                   (route) =>
                     html`<a href=${route.path} aria-current=${route.path === here ? "page" : nothing}>${t(route.nav)}</a>`,
                 )}
+                <p class="me">${person.name || t("shell.name")} <span class="badge">${t(`shell.role.${person.role}`)}</span></p>
               </nav>`
             : nothing
         }
@@ -336,7 +337,7 @@ function draw() {
             @click=${() => setTheme(other)}>${theme === "dark" ? SUN : MOON}</button>
           ${
             person
-              ? html`<button class="button quiet icon" title=${t("shell.keys")} aria-label=${t("shell.keys")} @click=${help}>?</button>
+              ? html`<button class="button quiet icon keys-button" title=${t("shell.keys")} aria-label=${t("shell.keys")} @click=${help}>?</button>
                 <button class="button quiet" @click=${signOut}>${t("shell.sign_out")}</button>`
               : nothing
           }
