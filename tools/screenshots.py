@@ -12,6 +12,7 @@ import struct
 import sys
 import tempfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page
 
+from fangcheng_client import follow_tables
 from tests.system.browser import beside, chromium, opened
 from tests.system.pages import READY, Places, link, places, token
 from tests.system.running import Running, running
@@ -35,15 +37,9 @@ DARK = {("lobby", "zh"), ("table", "zh"), ("health", "en")}
 QUERY = {"try": "?rules=baishan_kele&hand=123m456p777s1122z9s"}
 LIVE = {"table", "lobby", "health"}
 """They are never done with what they are sent."""
+UNDER_WAY = range(34, 48)
+"""Tiles left in the wall."""
 
-UNDER_WAY = """
-() => {
-  const table = document.querySelector("[data-wall]");
-  const melds = document.querySelectorAll("[data-zone=meld]").length;
-  return table && Number(table.dataset.wall) < 40 && melds >= 6;
-}
-"""
-"""A table at which there is something to see."""
 PIXELS = """
 async (png) => {
   const image = new Image();
@@ -90,6 +86,8 @@ def taken(
         tab.sign_in(address, token(suite, "operator:mei"))
         if name == "log":
             link(tab.page, found)  # so that something stands there
+        if name == "table":
+            found = replace(found, table_id=beside(under_way(suite)))
         tab.page.goto(address + found.path(name) + QUERY.get(name, ""))
         tab.page.locator(READY[name]).first.wait_for()
         if name not in LIVE:
@@ -97,10 +95,18 @@ def taken(
         if name == "replay":
             tab.page.keyboard.press("End")
             tab.page.wait_for_load_state("networkidle")
-        if name == "table":
-            tab.page.wait_for_function(UNDER_WAY, polling=100)
         tab.page.evaluate("() => document.fonts.ready")
         return with_palette(tab.page, tab.page.screenshot())
+
+
+async def under_way(suite: Running) -> str:
+    """A table at which there is something to see: its hand is neither new nor about to end."""
+    async with suite.access.channel("table") as channel:
+        async for news in follow_tables(channel):
+            for table_id, table in news.tables.items():
+                if table.wall_tiles in UNDER_WAY:
+                    return table_id
+    raise SystemExit("no table is told of any more")
 
 
 def with_palette(page: Page, png: bytes) -> bytes:
