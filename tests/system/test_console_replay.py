@@ -27,7 +27,7 @@ from tests.fairness.test_fairness import VECTORS, wall_of
 from tests.table.hands import played_record
 
 from .browser import Tab, beside, opened
-from .pages import places, token
+from .pages import places, tiles_of, token
 from .running import fangcheng, running
 
 pytestmark = pytest.mark.system
@@ -77,26 +77,6 @@ def at(page: Page, step: int) -> None:
     expect(page.locator(".replay")).to_have_attribute("data-step", str(step))
 
 
-def tiles(state: dict[str, Any]) -> list[list[Any]]:
-    """Every tile that lies there: its zone, its seat, its place there and what it is."""
-    lying: list[list[Any]] = [
-        ["treasure", "", str(index), tile] for index, tile in enumerate(state["turned"])
-    ]
-    for number, seat in enumerate(state["seats"]):
-        concealed = list(seat["concealed"])
-        if seat["drawn"] is not None and concealed:
-            lying.append(["drawn", str(number), "0", concealed.pop()])
-        zones = (("concealed", concealed), ("river", seat["river"]), ("flower", seat["flowers"]))
-        for zone, row in zones:
-            lying += [[zone, str(number), str(index), tile] for index, tile in enumerate(row)]
-        for place, meld in enumerate(seat["melds"]):
-            lying += [
-                ["meld", str(number), f"{place}.{index}", tile]
-                for index, tile in enumerate(meld["tiles"])
-            ]
-    return sorted(lying)
-
-
 @pytest.mark.parametrize("rules", BUILT_IN, ids=lambda rules: rules.id)
 def test_the_replay_reaches_the_end_of_the_record_tile_by_tile(
     tab: Tab, kept: Keeping, rules: Any
@@ -108,7 +88,7 @@ def test_the_replay_reaches_the_end_of_the_record_tile_by_tile(
     for step in (0, 2, *range(9, last, 23), last):
         page.locator(".replay-slider").fill(str(step))
         at(page, step)
-        assert sorted(page.evaluate(TILES)) == tiles(states[step])
+        assert sorted(page.evaluate(TILES)) == tiles_of(states[step])
         felt = page.locator(".felt")
         expect(felt).to_have_attribute("data-wall", str(states[step]["wall"]))
         expect(felt).to_have_attribute("data-number", str(step))
@@ -544,7 +524,7 @@ def test_a_hand_of_bots_is_found_replayed_and_verified(browser: Browser, tmp_pat
             "async (path) => (await fetch(path)).json()", f"/api/replay/{hand[0]}/{hand[1]}"
         )
         assert json_format.ParseDict(told["record"], Record()) == record
-        assert sorted(page.evaluate(TILES)) == tiles(told["states"][-1])
+        assert sorted(page.evaluate(TILES)) == tiles_of(told["states"][-1])
         expect(page.locator("[data-evaluated]")).to_be_visible()
         assert set(checked(page).values()) == {"true"}
         expect(page.locator(".replay-links")).to_have_count(0)

@@ -21,9 +21,9 @@ from starlette.routing import Route
 
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import events_pb2, records_pb2, state_pb2, table_pb2
+from fangcheng.table.v1 import records_pb2, table_pb2
 from fangcheng.table.v1.records_pb2 import HandRecord
-from fangcheng_client.view import FACE_DOWN, TableView
+from fangcheng_client.view import FACE_DOWN, TableView, before_hand
 
 from .backend import Backend
 from .currencies import currencies_of
@@ -66,7 +66,7 @@ class Replay:
         `Refused`: INVALID_RECORD, for what is no hand.
         """
         view = TableView()
-        for event in (before(self.record), *self.record.events):
+        for event in (before_hand(self.record), *self.record.events):
             try:
                 view.apply(event)
             except (LookupError, ValueError) as error:
@@ -183,23 +183,6 @@ class Replays:
             if (rules.id, rules.revision) == (wanted.id, wanted.revision):
                 return rules
         return None
-
-
-def before(record: HandRecord) -> events_pb2.TableEvent:
-    """The table before the hand, as far as its record tells."""
-    table = state_pb2.Table(
-        table_id=record.table_id,
-        rules=record.rules,
-        seats=[
-            state_pb2.Seat(seat=seat, player_id=player_id, connected=True)
-            for seat, player_id in enumerate(record.player_ids)
-        ],
-        stakes=record.stakes,
-        labels=record.labels,
-        commitment=record.table_commitment,
-        hold_only=record.hold_only,
-    )
-    return events_pb2.TableEvent(table_opened=events_pb2.TableOpened(table=table))
 
 
 def shown_body(replay: Replay) -> bytes:

@@ -7,6 +7,7 @@ import { html, nothing, render } from "../lit.js";
 import { currencies } from "../money.js";
 import { resultWords } from "../result.js";
 import { drawTable, nameOf, runRing } from "../table.js";
+import { LiveTables, NO_FILTER } from "../tables.js";
 import { callOf, kindOf, meldName, reasonOf, told } from "../words.js";
 
 export const css = ["board", "result", "table"];
@@ -172,6 +173,20 @@ export async function open(root, { id }, app) {
     } catch {
       return [];
     }
+  }
+
+  // Who comes from elsewhere than the lobby goes through its tables as it shows them at first.
+  function lookAround() {
+    if (order().length) return () => {};
+    const stop = stream("/api/lobby/events", (message) => {
+      stop();
+      const tables = new LiveTables();
+      tables.apply(message);
+      const ids = tables.look(NO_FILTER).tables.map((table) => table.id);
+      sessionStorage.setItem("lobby.order", JSON.stringify(ids));
+      draw();
+    });
+    return stop;
   }
 
   function neighbour(step) {
@@ -423,8 +438,10 @@ export async function open(root, { id }, app) {
   if (isOperator) page.reveal = JSON.parse(sessionStorage.getItem(kept) ?? "null");
   drawNow();
   follow();
+  const stopLooking = lookAround();
   return () => {
     close();
+    stopLooking();
     stopRing();
     sizes.disconnect();
     cancelAnimationFrame(frame);
