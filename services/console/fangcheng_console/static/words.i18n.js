@@ -110,7 +110,7 @@ export default {
     "told.vote.refuses": "{name} 拒绝解散。",
     "told.vote_closed": "表决结束：{outcome}。",
     "told.seat_vacated": "{seat} 号座位空出，等待玩家入座（{why}）。",
-    "told.player_seated": "{name} 坐下 {seat} 号座位，牌桌重新开始。",
+    "told.player_seated": "{name} 入座 {seat} 号座位，牌桌重新开始。",
     "told.operator_acted": "运营操作：{what}{about}。{why}",
     "told.operator_acted.about": "（{name}）",
     "told.hand_settled": "本局已结算。",
