@@ -1,4 +1,4 @@
-"""What all pages of the console have in common, in a real Chromium: what one sees is what is asked."""
+"""What all pages of the console have in common, in a real Chromium: what is seen is what is asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def enter(tab: Tab, suite: Running, path: str) -> Page:
     return tab.page
 
 
-def test_skipping_to_the_content_opens_no_page_again(browser: Browser, quiet_suite: Running) -> None:
+def test_skipping_to_the_content_opens_no_page_again(
+    browser: Browser, quiet_suite: Running
+) -> None:
     with opened(browser) as tab:
         page = enter(tab, quiet_suite, "/hands")
         page.get_by_label("Player").fill("an")
