@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -34,11 +35,9 @@ def listen(host: str, port: int) -> socket.socket:
 class Connection(H11Protocol):
     """A connection on which the head of a request must come in time, the first one too."""
 
-    _waiting: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """The client has connected."""
-        super().connection_made(transport)
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._waiting: asyncio.TimerHandle | None = None
         self._wait()
 
     def data_received(self, data: bytes) -> None:
