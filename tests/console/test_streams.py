@@ -19,6 +19,7 @@ from fangcheng_console import service, session
 from fangcheng_console.features import FEATURES
 from fangcheng_console.session import Person, operator, viewer
 from fangcheng_console.web import Console, Part
+from tests.console.operating import until as eventually
 from tests.console.world import World, console
 from tests.table.world import until
 
@@ -130,8 +131,7 @@ async def test_nobody_has_streams_without_number(
             async with his_other.client.stream("GET", "/api/all/events") as his:
                 return his.status_code == 200
 
-        while not await may_open():
-            await asyncio.sleep(0.01)
+        await eventually(may_open, "he may open another one")
 
 
 @pytest.mark.parametrize("kind", ["lobby", "health"])
