@@ -41,7 +41,7 @@ from fangcheng_kit.principal import mint_token
 
 LOBBY_SHARE = 5
 """One viewer in so many looks at the lobby."""
-PAGES = 4
+PAGES = 2
 """Tables that a real browser shows."""
 PROMISED_CORE = 0.60
 PROMISED_MIB = 300
