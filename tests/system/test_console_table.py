@@ -30,6 +30,8 @@ from tests.table.world import DEV_KEY, PLAYERS, Player, World, request, world
 from .browser import Tab, opened
 from .running import LONG_SECONDS, until
 
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
 T = TypeVar("T")
 State = dict[str, Any]
 
