@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
+from fangcheng.table.v1 import events_pb2
 from fangcheng_console.web import STATIC
+from fangcheng_rules.events import DrawOrigin
+from fangcheng_rules.melds import MeldKind
+from fangcheng_rules.scoring import TransferReason
 
 WORDS = sorted(STATIC.rglob("*.i18n.js"))
+PROTOS = Path(__file__).parents[2] / "protos/fangcheng/table/v1"
 OWN = [path for path in sorted(STATIC.rglob("*.js")) if "vendor" not in path.parts]
 
 
@@ -79,3 +85,46 @@ def test_no_file_needs_what_the_policy_forbids(path: Path) -> None:
 def test_what_is_vendored_has_its_licence() -> None:
     for folder in (STATIC / "vendor").iterdir():
         assert (folder / "LICENSE").read_text("utf-8").strip(), folder.name
+
+
+# What no person is told of: the picture itself, and what one seat alone is asked.
+UNTOLD = {
+    "table_opened",
+    "snapshot",
+    "prompt",
+    "prompt_closed",
+    "seat_prompted",
+    "seat_prompt_closed",
+}
+
+
+def test_every_kind_of_event_has_its_words() -> None:
+    text = (STATIC / "words.js").read_text("utf-8")
+    table = text[text.index("const TOLD = {") : text.index("export function told")]
+    told = set(re.findall(r"^  (\w+): \(", table, re.MULTILINE))
+    kinds = {field.name for field in events_pb2.TableEvent.DESCRIPTOR.oneofs_by_name["kind"].fields}
+    assert told == kinds - UNTOLD
+
+
+def quoted(message: str, field: str) -> set[str]:
+    """What the contract says that a field of a message may hold, by the comment above it."""
+    for name in ("state", "events"):
+        text = (PROTOS / f"{name}.proto").read_text("utf-8")
+        if found := re.search(rf"^message {message} {{(.*?)^}}", text, re.MULTILINE | re.DOTALL):
+            above = re.search(rf"((?:  //[^\n]*\n)+)  string {field} = ", found[1])
+            assert above is not None
+            return set(re.findall(r"`(\w+)`", above[1]))
+    raise AssertionError(f"no message {message}")
+
+
+def test_whatever_a_table_may_say_has_its_words() -> None:
+    known = {key for path in WORDS for key in words(path)["en"]}
+    closed, trustee = quoted("Table", "closed_reason"), quoted("TrusteeChanged", "why")
+    voted, acted = quoted("VoteClosed", "outcome"), quoted("OperatorActed", "verb")
+    assert min(len(said) for said in (closed, trustee, voted, acted)) > 2
+    keys = {f"told.reason.{reason}" for reason in closed | trustee | voted | acted}
+    keys |= {f"told.drawn.{origin}" for origin in get_args(DrawOrigin) if origin != "front"}
+    keys |= {f"told.meld.{kind}" for kind in MeldKind}
+    keys |= {f"reason.{reason}" for reason in (*get_args(TransferReason), "fee")}
+    keys |= {f"told.dissolved.{reason}" for reason in ("vote", "deserted")}
+    assert keys <= known, sorted(keys - known)

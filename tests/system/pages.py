@@ -95,3 +95,23 @@ def link(page: Page, places: Places) -> str:
         f"/api{places.path('replay')}/links",
     )
     return made
+
+
+def tiles_of(state: Mapping[str, Any]) -> list[list[Any]]:
+    """Every tile that lies on a table: its zone, its seat, its place there and what it is."""
+    lying: list[list[Any]] = [
+        ["treasure", "", str(index), tile] for index, tile in enumerate(state["turned"])
+    ]
+    for number, seat in enumerate(state["seats"]):
+        concealed = list(seat["concealed"])
+        if seat["drawn"] is not None and concealed:
+            lying.append(["drawn", str(number), "0", concealed.pop()])
+        zones = (("concealed", concealed), ("river", seat["river"]), ("flower", seat["flowers"]))
+        for zone, row in zones:
+            lying += [[zone, str(number), str(index), tile] for index, tile in enumerate(row)]
+        for place, meld in enumerate(seat["melds"]):
+            lying += [
+                ["meld", str(number), f"{place}.{index}", tile]
+                for index, tile in enumerate(meld["tiles"])
+            ]
+    return sorted(lying)

@@ -27,7 +27,7 @@ from tests.fairness.test_fairness import VECTORS, wall_of
 from tests.table.hands import played_record
 
 from .browser import Tab, beside, opened
-from .pages import places, token
+from .pages import places, tiles_of, token
 from .running import fangcheng, running
 
 pytestmark = pytest.mark.system
@@ -77,26 +77,6 @@ def at(page: Page, step: int) -> None:
     expect(page.locator(".replay")).to_have_attribute("data-step", str(step))
 
 
-def tiles(state: dict[str, Any]) -> list[list[Any]]:
-    """Every tile that lies there: its zone, its seat, its place there and what it is."""
-    lying: list[list[Any]] = [
-        ["treasure", "", str(index), tile] for index, tile in enumerate(state["turned"])
-    ]
-    for number, seat in enumerate(state["seats"]):
-        concealed = list(seat["concealed"])
-        if seat["drawn"] is not None and concealed:
-            lying.append(["drawn", str(number), "0", concealed.pop()])
-        zones = (("concealed", concealed), ("river", seat["river"]), ("flower", seat["flowers"]))
-        for zone, row in zones:
-            lying += [[zone, str(number), str(index), tile] for index, tile in enumerate(row)]
-        for place, meld in enumerate(seat["melds"]):
-            lying += [
-                ["meld", str(number), f"{place}.{index}", tile]
-                for index, tile in enumerate(meld["tiles"])
-            ]
-    return sorted(lying)
-
-
 @pytest.mark.parametrize("rules", BUILT_IN, ids=lambda rules: rules.id)
 def test_the_replay_reaches_the_end_of_the_record_tile_by_tile(
     tab: Tab, kept: Keeping, rules: Any
@@ -108,7 +88,7 @@ def test_the_replay_reaches_the_end_of_the_record_tile_by_tile(
     for step in (0, 2, *range(9, last, 23), last):
         page.locator(".replay-slider").fill(str(step))
         at(page, step)
-        assert sorted(page.evaluate(TILES)) == tiles(states[step])
+        assert sorted(page.evaluate(TILES)) == tiles_of(states[step])
         felt = page.locator(".felt")
         expect(felt).to_have_attribute("data-wall", str(states[step]["wall"]))
         expect(felt).to_have_attribute("data-number", str(step))
@@ -242,7 +222,7 @@ def test_the_settlement_in_words_is_that_of_the_record(tab: Tab, kept: Keeping, 
         assert data["to"] == ("house" if payee is None else str(payee))
         assert (int(data["due"]), int(data["paid"])) == (payment.due, payment.paid)
         assert data["reason"] == payment.reason
-        assert f"{payment.due // 10:,} units × 10 = {payment.due:,} silver" in text
+        assert f"{payment.due // 10:,} units × 10 = {payment.due:,} Silver" in text
         for seat, sign in ((payer, -1), (payee, 1)):
             if seat is not None:
                 net[seat] += sign * payment.paid
@@ -281,11 +261,31 @@ def test_what_was_cut_or_could_not_be_paid_says_why(tab: Tab, kept: Keeping) -> 
         show(tab, kept, record, "?step=9999")
         lines = page.locator(".result-payments li")
         expect(lines.nth(0)).to_contain_text(
-            "7 silver could not be paid: the table lets nobody lose"
+            "7 Silver could not be paid: the table lets nobody lose"
         )
-        expect(lines.nth(1)).to_contain_text("8 silver could not be paid")
+        expect(lines.nth(1)).to_contain_text("8 Silver could not be paid")
         expect(lines.nth(1)).to_contain_text(why)
         expect(page.locator("[data-capped='true']")).to_contain_text("cut by the cap")
+
+
+def test_the_settlement_in_chinese_has_no_english_sentence(browser: Browser, kept: Keeping) -> None:
+    assert kept.world is not None
+    record = Record()
+    record.CopyFrom(won("baishan_kele"))
+    record.stakes[0].currency, record.stakes[0].book = "points", "baishan_kele"
+    for payment in record.events[-1].hand_settled.payments:
+        payment.currency, payment.book = "points", "baishan_kele"
+    with opened(browser, lang="zh") as tab:
+        tab.sign_in(kept.world.address, kept.world.token("viewer:wang"))
+        show(tab, kept, record, "?step=9999")
+        meanings = tab.page.locator(".result [data-item] td[lang]")
+        assert meanings.count() > 0
+        for meaning in meanings.all():
+            expect(meaning).to_have_attribute("lang", "zh-CN")
+        first = record.events[-1].hand_settled.payments[0]
+        line = tab.page.locator(".result-payments li").nth(0)
+        expect(line).to_contain_text(f"× 0.10 = {first.due // 100}.{first.due % 100:02} 积分")
+        expect(tab.page.locator(".result-sums tr[data-net] th")).to_have_text("积分")
 
 
 def _items(ended: Any) -> list[Any]:
@@ -524,10 +524,14 @@ def test_a_hand_of_bots_is_found_replayed_and_verified(browser: Browser, tmp_pat
             "async (path) => (await fetch(path)).json()", f"/api/replay/{hand[0]}/{hand[1]}"
         )
         assert json_format.ParseDict(told["record"], Record()) == record
-        assert sorted(page.evaluate(TILES)) == tiles(told["states"][-1])
+        assert sorted(page.evaluate(TILES)) == tiles_of(told["states"][-1])
         expect(page.locator("[data-evaluated]")).to_be_visible()
         assert set(checked(page).values()) == {"true"}
         expect(page.locator(".replay-links")).to_have_count(0)
         with page.expect_download() as download:
             page.locator("[data-act='json']").click()
         assert json.loads(download.value.path().read_text("utf-8"))["table_id"] == hand[0]
+        # Bots play for points alone: the wallets' page does not begin with a currency without news.
+        page.goto(f"{suite.console}/wallet")
+        page.locator("[data-standing]").first.wait_for()
+        expect(page.locator("[data-key=currency]")).to_have_value("points")

@@ -28,6 +28,7 @@ from tests.console.world import console
 from tests.table.world import DEV_KEY, PLAYERS, Player, World, request, world
 
 from .browser import Tab, opened
+from .pages import tiles_of
 from .running import LONG_SECONDS, until
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -188,32 +189,9 @@ def eager(name: str) -> Callable[[events_pb2.Prompt], state_pb2.Action]:
     return choose
 
 
-def tiles(state: State) -> list[list[Any]]:
-    """Where every tile of a state is drawn, as the page says it."""
-    found: list[list[Any]] = [
-        ["treasure", "", str(index), tile] for index, tile in enumerate(state["turned"])
-    ]
-    for number, seat in enumerate(state["seats"]):
-        concealed = list(seat["concealed"])
-        if seat["drawn"] is not None and concealed:
-            found.append(["drawn", str(number), "0", concealed.pop()])
-        for zone, lying in (
-            ("concealed", concealed),
-            ("river", seat["river"]),
-            ("flower", seat["flowers"]),
-        ):
-            found += [[zone, str(number), str(index), tile] for index, tile in enumerate(lying)]
-        for at, meld in enumerate(seat["melds"]):
-            found += [
-                ["meld", str(number), f"{at}.{index}", tile]
-                for index, tile in enumerate(meld["tiles"])
-            ]
-    return found
-
-
 def compare(picture: Any, state: State) -> None:
     """The picture is that of the state, tile by tile."""
-    assert sorted(picture["tiles"]) == sorted(tiles(state))
+    assert sorted(picture["tiles"]) == tiles_of(state)
     assert picture["turn"] == ("none" if state["turn"] is None else str(state["turn"]))
     assert picture["wall"] == state["wall"]
     assert picture["dealer"] == state["dealer"]
@@ -316,6 +294,16 @@ def test_keys_turn_the_table_stop_the_picture_and_lead_to_the_next(scene: Scene,
         assert page.get_by_role("button", name="Reveal").count() == 0
         page.keyboard.press("r")
         assert page.locator("dialog[open]").count() == 0
+
+    # Who comes from elsewhere than the lobby's list goes through it as it stands at first.
+    with opened(browser) as tab:
+        page = tab.page
+        scene.sign_in(tab, "viewer:wang")
+        page.goto(f"{scene.address}/tables/{other}")
+        expect(page.get_by_role("button", name="Next")).to_be_enabled()
+        page.keyboard.press("n")
+        page.wait_for_url(lambda url: "/tables/" in url and other not in url)
+        page.locator(".felt").wait_for()
 
 
 def test_an_operator_reveals_a_hand_and_a_viewer_cannot(scene: Scene, browser: Browser):

@@ -116,3 +116,20 @@ def test_the_wheel_of_the_contracts_holds_protos_stubs_and_their_types(
 
 def test_the_wheel_of_the_client_holds_the_service_config(wheels: dict[str, list[str]]) -> None:
     assert "fangcheng_client/service_config.json" in wheels["client"]
+
+
+def test_the_wheel_of_the_console_holds_its_pages_and_their_licences(
+    wheels: dict[str, list[str]],
+) -> None:
+    names = set(wheels["console"])
+    static = ROOT / "services/console/fangcheng_console/static"
+    files = [path.relative_to(static) for path in static.rglob("*") if path.is_file()]
+    assert len(files) > 50
+    assert {f"fangcheng_console/static/{path.as_posix()}" for path in files} <= names
+    licences = {name.partition(".dist-info/licenses/")[2] for name in names} - {""}
+    assert licences == {
+        "LICENSE",
+        "fangcheng_console/static/vendor/lit-html/LICENSE",
+        "fangcheng_console/static/vendor/uplot/LICENSE",
+        "fangcheng_console/static/fonts/OFL.txt",
+    }

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Literal
 
 import grpc
@@ -18,6 +18,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng_client import explain
+from fangcheng_kit.background import running
 
 from .figures import load_of
 from .findings import FAILED, SERVICES, findings, lag, saturation
@@ -43,15 +44,9 @@ class Serving:
         """By service: `serving`, `since` (Unix ms), and `why` where it does not."""
         self._channels = channels
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    def running(self) -> AbstractAsyncContextManager[None]:
         """Asks again and again while the `async with` lasts."""
-        task = asyncio.create_task(self._run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        return running(self._run())
 
     async def ask(self) -> None:
         """Ask each service once."""

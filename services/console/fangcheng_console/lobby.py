@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import grpc.aio
@@ -20,6 +20,7 @@ from pydantic_core import to_json
 
 from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_client import explain, follow_tables
+from fangcheng_kit.background import running
 
 from .figures import Figures, Point
 from .hub import Feed
@@ -71,15 +72,9 @@ class Tables:
         """Tables that somebody was told of: of others nobody needs to hear that they are gone."""
         self._channel = channel
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    def running(self) -> AbstractAsyncContextManager[None]:
         """Follows them while the `async with` lasts."""
-        task = asyncio.create_task(self._run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        return running(self._run())
 
     def hear(self, *changed: table_pb2.TableSummary, gone: Iterable[str] = ()) -> None:
         """What the service tells of its tables."""

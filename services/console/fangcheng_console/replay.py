@@ -20,11 +20,12 @@ from starlette.routing import Route
 
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import events_pb2, records_pb2, state_pb2, table_pb2
+from fangcheng.table.v1 import records_pb2, table_pb2
 from fangcheng.table.v1.records_pb2 import HandRecord
-from fangcheng_client.view import FACE_DOWN, TableView
+from fangcheng_client.view import FACE_DOWN, TableView, before_hand
 
 from .backend import Backend
+from .currencies import currencies_of
 from .problems import Refused
 from .rule_sets import RuleSets
 from .session import Person, viewer
@@ -47,6 +48,8 @@ class Replay:
     """Of the table, as the table itself tells it; None where the table is not known any more."""
     rule_set: rules_pb2.RuleSet | None
     """As the evaluation service describes it; None where it does not know that revision."""
+    currencies: list[dict[str, Any]]
+    """Names and digits of the wallet's; none where it did not tell."""
     bodies: dict[str, bytes] = field(default_factory=dict)
     """JSON of what was asked of it, compressed; by what was asked."""
 
@@ -63,7 +66,7 @@ class Replay:
         `Refused`: INVALID_RECORD, for what is no hand.
         """
         view = TableView()
-        for event in (before(self.record), *self.record.events):
+        for event in (before_hand(self.record), *self.record.events):
             try:
                 view.apply(event)
             except (LookupError, ValueError) as error:
@@ -101,8 +104,10 @@ class Replays:
             self._kept.move_to_end(key)
             return self._kept[key]
         request = records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=hand_number)
-        answer, commitment = await asyncio.gather(
-            self._backend.records.GetHandRecord(request), self._commitment(table_id)
+        answer, commitment, currencies = await asyncio.gather(
+            self._backend.records.GetHandRecord(request),
+            self._commitment(table_id),
+            currencies_of(self._backend),
         )
         record = self._changed(answer.record)
         try:
@@ -110,7 +115,7 @@ class Replays:
             is_known = True
         except grpc.aio.AioRpcError:  # a replay can be seen without, until it can be told
             rule_set, is_known = None, False
-        replay = Replay(record, commitment, rule_set)
+        replay = Replay(record, commitment, rule_set, currencies)
         if replay.is_final and is_known:
             self._kept[key] = replay
             while len(self._kept) > KEPT:
@@ -176,27 +181,11 @@ class Replays:
         return answer.table.commitment
 
 
-def before(record: HandRecord) -> events_pb2.TableEvent:
-    """The table before the hand, as far as its record tells."""
-    table = state_pb2.Table(
-        table_id=record.table_id,
-        rules=record.rules,
-        seats=[
-            state_pb2.Seat(seat=seat, player_id=player_id, connected=True)
-            for seat, player_id in enumerate(record.player_ids)
-        ],
-        stakes=record.stakes,
-        labels=record.labels,
-        commitment=record.table_commitment,
-        hold_only=record.hold_only,
-    )
-    return events_pb2.TableEvent(table_opened=events_pb2.TableOpened(table=table))
-
-
 def shown_body(replay: Replay) -> bytes:
     """All that the page of a replay draws, compressed JSON.
 
-    `{record: HandRecord, states: [TableState], commitment: hex | null, rule_set: RuleSet | null}`;
+    `{record: HandRecord, states: [TableState], commitment: hex | null, rule_set: RuleSet | null,
+    currencies: [{currency, names, minor_digits}]}`;
     `states[n]` is after the nth event of the record, `states[0]` before the first. `commitment` is
     the table's own word; what `record` says of it is the record's. `Refused`: INVALID_RECORD.
     """
@@ -206,6 +195,7 @@ def shown_body(replay: Replay) -> bytes:
             "states": list(_states(replay)),
             "commitment": replay.commitment and replay.commitment.hex(),
             "rule_set": replay.rule_set and as_json(replay.rule_set),
+            "currencies": replay.currencies,
         }
         replay.bodies["page"] = compressed(told)
     return replay.bodies["page"]

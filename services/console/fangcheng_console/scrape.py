@@ -18,12 +18,14 @@ import re
 import socket
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import structlog
+
+from fangcheng_kit.background import running
 
 SCRAPE_SECONDS = 5.0
 ANSWER_SECONDS = 3.0
@@ -338,15 +340,9 @@ class Scraper:
         """The processes of a service that answer."""
         return [one for one in self.known(service) if one.away_since is None]
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    def running(self) -> AbstractAsyncContextManager[None]:
         """Reads while the `async with` lasts."""
-        task = asyncio.create_task(self._run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        return running(self._run())
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

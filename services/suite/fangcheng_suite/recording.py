@@ -12,14 +12,12 @@ from rich.text import Text
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import (
-    events_pb2,
     records_pb2,
     records_pb2_grpc,
-    state_pb2,
     table_pb2,
     table_pb2_grpc,
 )
-from fangcheng_client.view import TableView
+from fangcheng_client.view import TableView, before_hand
 
 from .access import Access
 from .errors import SuiteError, from_call
@@ -158,18 +156,7 @@ async def check(
 def opened(record: records_pb2.HandRecord) -> TableView:
     """A picture of the table before the hand, as far as its record tells."""
     view = TableView()
-    table = state_pb2.Table(
-        table_id=record.table_id,
-        rules=record.rules,
-        seats=[
-            state_pb2.Seat(seat=seat, player_id=player_id, connected=True)
-            for seat, player_id in enumerate(record.player_ids)
-        ],
-        stakes=record.stakes,
-        labels=record.labels,
-        commitment=record.table_commitment,
-    )
-    view.apply(events_pb2.TableEvent(table_opened=events_pb2.TableOpened(table=table)))
+    view.apply(before_hand(record))
     return view
 
 

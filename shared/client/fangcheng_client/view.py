@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 from fangcheng.rules.v1 import rules_pb2
-from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2
+from fangcheng.table.v1 import events_pb2, records_pb2, state_pb2, table_pb2
 
 FACE_DOWN = 0
 
@@ -505,3 +505,20 @@ def _take(concealed: list[int], tile: int) -> None:
         concealed.remove(tile)
     elif FACE_DOWN in concealed:
         concealed.remove(FACE_DOWN)
+
+
+def before_hand(record: records_pb2.HandRecord) -> events_pb2.TableEvent:
+    """The table before a finished hand, as far as its record tells: to be applied first."""
+    table = state_pb2.Table(
+        table_id=record.table_id,
+        rules=record.rules,
+        seats=[
+            state_pb2.Seat(seat=seat, player_id=player_id, connected=True)
+            for seat, player_id in enumerate(record.player_ids)
+        ],
+        stakes=record.stakes,
+        labels=record.labels,
+        commitment=record.table_commitment,
+        hold_only=record.hold_only,
+    )
+    return events_pb2.TableEvent(table_opened=events_pb2.TableOpened(table=table))

@@ -142,7 +142,7 @@ export default {
   },
   zh: {
     "act.verb.remove_player": "移出玩家",
-    "act.verb.void_hand": "解散本局",
+    "act.verb.void_hand": "作废本局",
     "act.verb.close_table": "立即关桌",
     "act.verb.close_table_after_hand": "本局后关桌",
     "act.verb.pause_pool": "暂停匹配",
@@ -228,7 +228,7 @@ export default {
     "act.away_where": "匹配服务没有回应：玩家在哪里暂时不明。",
     "act.away_table": "牌桌暂时看不到：牌墙还剩几张不明。",
     "act.removed": "{player} 已移出。",
-    "act.voided": "第 {hand} 局已解散，没有任何赔付。",
+    "act.voided": "第 {hand} 局已作废，没有任何赔付。",
     "act.closed": "牌桌已经关闭。",
     "act.pool_paused": "匹配池 {pool} 已暂停。",
     "act.pool_closed": "匹配池 {pool} 已暂停并关闭。",

@@ -38,7 +38,7 @@ export default {
     "reason.reverse": "冲正",
     "reason.collect": "欠款收回",
     "reason.write_off": "欠款核销",
-    "reason.fund": "庄家账户拨入",
-    "reason.give_back": "退回庄家账户",
+    "reason.fund": "平台拨入",
+    "reason.give_back": "退回平台",
   },
 };

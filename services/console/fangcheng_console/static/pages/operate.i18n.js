@@ -85,7 +85,7 @@ export default {
     "operate.player.write_off": "核销",
     "operate.elsewhere": "牌桌与结算",
     "operate.table.id": "牌桌编号",
-    "operate.table.void": "解散本局",
+    "operate.table.void": "作废本局",
     "operate.table.after": "本局后关桌",
     "operate.table.close": "立即关桌",
     "operate.settlement.key": "结算编号",

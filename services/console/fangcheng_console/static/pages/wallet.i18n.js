@@ -94,7 +94,7 @@ export default {
     "wallet.where": "当前位置",
     "wallet.where.unknown": "匹配服务没有应答。",
     "wallet.where.table": "在牌桌上",
-    "wallet.where.seat": "座位 {seat}",
+    "wallet.where.seat": "{seat} 号座位",
     "wallet.where.room": "在私人房间",
     "wallet.where.queue": "在 {pool} 排队",
     "wallet.where.since": "自 {time} 起",

@@ -136,7 +136,7 @@ function where({ t, told }) {
   if (problem) says = html`<span class="warn">${t("wallet.where.unknown")}</span>`;
   else if (table_id) {
     says = html`<a href=${`/tables/${encodeURIComponent(table_id)}`} data-table=${table_id}>${t("wallet.where.table")}</a>
-      <span class="muted">${t("wallet.where.seat", { seat })}</span><div class="mono muted wallet-id">${table_id}</div>`;
+      <span class="muted">${t("wallet.where.seat", { seat: seat + 1 })}</span><div class="mono muted wallet-id">${table_id}</div>`;
   } else if (in_room) says = t("wallet.where.room");
   else if (ticket && (ticket.state === "waiting" || ticket.state === "matched")) {
     says = html`${t("wallet.where.queue", { pool: ticket.pool_id })}
