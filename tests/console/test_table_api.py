@@ -260,6 +260,24 @@ async def test_a_closed_table_is_shown_as_it_ended_and_has_nothing_to_reveal(ser
         assert refusal[:2] == (409, "TABLE_CLOSED")
 
 
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("reason", "a\0b"), ("reason", "x" * 257), ("case_id", "x" * 129), ("case_id", 7)],
+)
+async def test_what_is_no_reason_is_refused_before_anything_is_written(
+    served, field: str, text: object
+):
+    tables, console = served
+    table_id = (await tables.stub("operator").CreateTable(request())).table.table_id
+    async with person(console, "operator:mei") as browser:
+        body = {"reason": "asked", field: text}
+        answer = await browser.post(f"/api/tables/{table_id}/revealed", body)
+        assert told(answer)[:2] == (400, "INVALID_REQUEST")
+        assert answer.json()["error"]["field"] == field
+        log = (await browser.get("/api/log?verb=reveal")).json()
+        assert log["stories"] == []
+
+
 @pytest.mark.parametrize("path", ["", "/events"])
 async def test_a_table_that_there_is_not(served, path: str):
     async with person(served[1], "viewer:wang") as browser:
@@ -293,7 +311,10 @@ async def test_many_pages_are_one_spectator_of_the_table(served):
 
 
 async def test_a_table_service_that_goes_is_told_of_and_found_again(tmp_path):
-    async with both(tmp_path) as (tables, console), person(console, "viewer:wang") as browser:
+    async with (
+        both(tmp_path, heartbeat_seconds=0.1) as (tables, console),
+        person(console, "viewer:wang") as browser,
+    ):
         table_id = await made(tables, hands=1, window_ms=0)
         tables.more = {**tables.more, "listen": tables.address}
         async with following(browser, f"/api/tables/{table_id}/events") as page:
@@ -304,6 +325,9 @@ async def test_a_table_service_that_goes_is_told_of_and_found_again(tmp_path):
             assert kept["stream"]["problem"]["message"]
             assert kept["state"]["table_id"] == table_id
             await tables.start()
+            # Before anything has happened there.
+            await until(lambda: page.last["stream"] == {"status": "live", "problem": None})
+            assert page.last["state"]["number"] == kept["state"]["number"]
             await play(tables, table_id)
             await until(lambda: page.last["stream"]["status"] == "ended")
             assert page.last["state"]["phase"] == "closed"

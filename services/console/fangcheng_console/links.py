@@ -8,8 +8,6 @@ and revoked stands in the operators' log, which is also asked whether one was re
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import secrets
 import time
 from collections import OrderedDict, deque
@@ -29,8 +27,10 @@ from .backend import Backend
 from .oplog import OpLog, Sought, Target
 from .problems import Refused
 from .replay import Replay, Replays, answered, exported, hand_of, seat_of, shown_body
-from .session import Person, operator
+from .rule_sets import RuleSets
+from .session import Person, key_for, operator
 from .settings import ConsoleSettings
+from .verbs import is_text
 from .web import Console, Part, body_of
 
 USUAL_HOURS = 24
@@ -44,7 +44,7 @@ OPENINGS_A_MINUTE = 30
 MOST_COUNTED = 1_000
 MOST_LISTED = 200
 
-MADE, OPENED, REVOKED = "link_made", "link_opened", "link_revoked"
+MADE, OPENED, REVOKED = "make_link", "open_link", "revoke_link"
 """What the operators' log calls it."""
 NOBODY = "customer-service"
 """Who opens links, for that log: they have not signed in."""
@@ -68,8 +68,7 @@ class Signer:
     """Makes and reads the tokens of links."""
 
     def __init__(self, settings: ConsoleSettings) -> None:
-        # Of its own, so that no link is a session or a token of the suite.
-        self._key = hmac.digest(settings.dev_key.encode(), b"console replay links", hashlib.sha256)
+        self._key = key_for(settings, "replay links")
 
     def token(self, link: Link) -> str:
         """The link as a token to put into an address."""
@@ -147,9 +146,11 @@ def anonymous(record: HandRecord) -> HandRecord:
 class Links:
     """Makes links, and shows what they lead to."""
 
-    def __init__(self, settings: ConsoleSettings, backend: Backend, log: OpLog) -> None:
+    def __init__(
+        self, settings: ConsoleSettings, backend: Backend, rule_sets: RuleSets, log: OpLog
+    ) -> None:
         self._signer = Signer(settings)
-        self._replays = Replays(backend, anonymous)
+        self._replays = Replays(backend, rule_sets, anonymous)
         self._log = log
         self._openings = Openings()
 
@@ -167,7 +168,7 @@ class Links:
         expires = int(time.time()) + hours * 3_600
         link = Link(secrets.token_urlsafe(9), table_id, hand_number, expires)
         await self._log.note(
-            person.name,
+            person.subject,
             MADE,
             _target(link),
             reason=reason,
@@ -207,7 +208,7 @@ class Links:
         if await self._is_revoked(link_id):
             raise Refused(409, "LINK_REVOKED", "This link was revoked before.")
         target = made[0].entry.target
-        await self._log.note(person.name, REVOKED, target, reason=reason, case_id=case_id)
+        await self._log.note(person.subject, REVOKED, target, reason=reason, case_id=case_id)
 
     async def open(self, token: str) -> bytes:
         """The page's JSON, as that of the replay itself; written into the log before it is told."""
@@ -243,14 +244,14 @@ def _target(link: Link) -> Target:
 
 def _said(body: Mapping[str, Any], name: str) -> str:
     text = body.get(name, "")
-    if not isinstance(text, str) or len(text) > LONGEST_REASON:
+    if not isinstance(text, str) or not is_text(text, LONGEST_REASON):
         raise Refused(400, "INVALID_TEXT", f"Expected {LONGEST_REASON} characters at most.", name)
     return text.strip()
 
 
 def feature(console: Console) -> Part:
     """What makes, lists and revokes links, and what /r/{token} asks for, without a session."""
-    links = Links(console.settings, console.backend, console.log)
+    links = Links(console.settings, console.backend, console.rule_sets, console.log)
 
     @operator
     async def made(request: Request, person: Person) -> Response:
@@ -277,7 +278,7 @@ def feature(console: Console) -> Part:
         record = await links.record(request.path_params["token"])
         return exported(record, request.path_params["form"])
 
-    hand = "/api/replay/{table}/{hand:int}/links"
+    hand = "/api/replay/{table}/{hand}/links"
     return Part(
         [
             Route(hand, made, methods=["POST"]),
