@@ -1,4 +1,4 @@
-"""What all pages of the console have in common, in a real Chromium: what is seen is what is asked."""
+"""What all pages of the console have in common, in a real Chromium: they show what is so."""
 
 from __future__ import annotations
 
