@@ -131,7 +131,9 @@ async def keeping(folder: Path, **settings: Any) -> AsyncIterator[Keeping]:
         ):
             kept.world, kept.evaluator = world, evaluator.address
             kept.log = await open_sqlite(folder / "console.db")
-            yield kept
-            await kept.log.close()
+            try:
+                yield kept
+            finally:
+                await kept.log.close()
     finally:
         await server.stop(None)
