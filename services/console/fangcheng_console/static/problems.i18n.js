@@ -11,7 +11,7 @@ export default {
   },
   "zh": {
     "problem.UNKNOWN_TABLE": "没有这张牌桌；打完的局仍可在牌谱中按牌桌编号查询。",
-    "problem.UNKNOWN_WALLET": "没有这位玩家的钱包：请输入玩家编号（区分大小写），不是昵称。",
+    "problem.UNKNOWN_WALLET": "没有这位玩家的钱包：请输入玩家编号（区分大小写），不是显示的名字。",
     "problem.UNKNOWN_SETTLEMENT": "没有这笔结算；编号的格式是：牌桌编号/局数。",
     "problem.UNAVAILABLE": "后台服务没有回应：请查看状态页，稍后重试。",
     "problem.DEADLINE_EXCEEDED": "后台服务回应超时：请查看状态页，稍后重试。",
