@@ -72,8 +72,11 @@ function followed(event) {
   if (!link || event.defaultPrevented || event.button !== 0) return;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   if (link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
-  if (link.getAttribute("href").startsWith("#") || !routeOf(link.pathname)) return;
+  const within = /^#(.+)/.exec(link.getAttribute("href"));
+  if (!within && !routeOf(link.pathname)) return;
   event.preventDefault();
+  // A place within the page is no other page: nothing is opened again.
+  if (within) return document.getElementById(within[1])?.focus();
   navigate(link.href);
 }
 
@@ -81,6 +84,8 @@ async function show({ moved = false } = {}) {
   const number = ++opened;
   close();
   close = () => {};
+  // What was asked of the page before is not asked of this one.
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   state.keys = [];
   state.menu = false;
   const found = routeOf(location.pathname);
@@ -205,10 +210,7 @@ async function signOut() {
   try {
     await remove("/api/session");
   } catch {
-    // Whoever cannot be reached has not taken the session back: the person must know.
-    state.away = true;
-    draw();
-    return;
+    return; // The session was not taken back; api.js has told that nobody answers.
   }
   state.person = null;
   navigate("/sign-in");
@@ -366,6 +368,6 @@ addEventListener("popstate", () => show({ moved: true }));
 try {
   await readSession();
 } catch {
-  state.away = true;
+  // api.js has told that nobody answers; without a session one comes to the page that signs in.
 }
 show();

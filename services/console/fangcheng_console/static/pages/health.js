@@ -71,8 +71,11 @@ export function open(root, params, app) {
   app.title(t("health.title"));
   render(html`<h1>${t("health.title")}</h1><p class="muted">${t("health.waiting")}</p>`, root);
   const close = stream("/api/health/events", (message) => {
+    const isFirst = picture === null;
     picture = message;
     draw();
+    // The wallets' page leads to the ledger, which is there only now.
+    if (isFirst && location.hash === "#ledger") root.querySelector("#ledger").scrollIntoView();
   });
 
   async function check(kind) {
