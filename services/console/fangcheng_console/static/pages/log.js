@@ -232,10 +232,10 @@ export function open(root, params, app) {
   }
 
   function noted(story) {
-    const { role, expires } = story.detail;
+    const { role, expires_ms: expires } = story.detail;
     return html`
       ${role ? html`<p>${t("log.detail.role", { role: t(`shell.role.${role}`) })}</p>` : nothing}
-      ${expires ? html`<p>${t("log.detail.expires", { time: time(expires * 1_000, { date: true }) })}</p>` : nothing}
+      ${expires ? html`<p>${t("log.detail.expires", { time: time(expires, { date: true }) })}</p>` : nothing}
       <p class="muted log-ids">${t("log.line", { number: story.number })}</p>`;
   }
 

@@ -164,36 +164,34 @@ export async function open(root, { id }, app) {
     draw();
   }
 
-  function order() {
-    try {
-      const list = JSON.parse(sessionStorage.getItem("lobby.order") ?? "[]");
-      return Array.isArray(list) ? list : [];
-    } catch {
-      return [];
-    }
+  let order = [];
+  try {
+    const list = JSON.parse(sessionStorage.getItem("lobby.order") ?? "[]");
+    if (Array.isArray(list)) order = list;
+  } catch {
+    // Somebody else's: as if there were none.
   }
 
   // Who comes from elsewhere than the lobby goes through its tables as it shows them at first.
   function lookAround() {
-    if (order().length) return () => {};
+    if (order.length) return () => {};
     const stop = stream("/api/lobby/events", (message) => {
       stop();
       const tables = new LiveTables();
       tables.apply(message);
-      const ids = tables.look(NO_FILTER).tables.map((table) => table.id);
-      sessionStorage.setItem("lobby.order", JSON.stringify(ids));
+      order = tables.look(NO_FILTER).tables.map((table) => table.id);
+      sessionStorage.setItem("lobby.order", JSON.stringify(order));
       draw();
     });
     return stop;
   }
 
   function neighbour(step) {
-    const list = order();
-    const others = list.filter((one) => one !== id);
+    const others = order.filter((one) => one !== id);
     if (!others.length) return null;
-    const at = list.indexOf(id);
+    const at = order.indexOf(id);
     if (at < 0) return step > 0 ? others[0] : others.at(-1);
-    return list[(at + step + list.length) % list.length];
+    return order[(at + step + order.length) % order.length];
   }
 
   function go(step) {
