@@ -41,7 +41,7 @@ from fangcheng_kit.principal import mint_token
 
 LOBBY_SHARE = 5
 """One viewer in so many looks at the lobby."""
-PAGES = 4
+PAGES = 2
 """Tables that a real browser shows."""
 PROMISED_CORE = 0.60
 PROMISED_MIB = 300
@@ -135,8 +135,10 @@ async def pages_at(address: str, token: str, tables: Sequence[str]) -> AsyncIter
             await page.get_by_role("navigation").first.wait_for()
             await page.goto(f"{address}/tables/{table_id}")
             await page.locator("[data-number]").first.wait_for()
-            await page.evaluate(WATCH_PAGE)
             pages.append(page)
+        await asyncio.sleep(SETTLING_SECONDS)  # opening one takes the others' time
+        for page in pages:
+            await page.evaluate(WATCH_PAGE)
         yield pages
         await browser.close()
 

@@ -1,4 +1,7 @@
-"""A table service that keeps some records of hands, and nothing else; and what evaluates them."""
+"""A table service that keeps some records of hands, and nothing else; and what evaluates them.
+
+A wallet beside it names its currencies, of which one has digits after the point.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import grpc
 import grpc.aio
 
 from fangcheng.table.v1 import records_pb2, records_pb2_grpc, state_pb2, table_pb2, table_pb2_grpc
+from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_console.oplog import OpLog
 from fangcheng_console.sqlite import open_sqlite
 from fangcheng_evaluation import service as evaluation
@@ -23,7 +27,11 @@ from .world import KEY, World, console
 
 
 @dataclass
-class Keeping(table_pb2_grpc.TableServiceServicer, records_pb2_grpc.TableRecordServiceServicer):
+class Keeping(
+    table_pb2_grpc.TableServiceServicer,
+    records_pb2_grpc.TableRecordServiceServicer,
+    wallet_pb2_grpc.WalletServiceServicer,
+):
     """Tells records, and the commitments of their tables."""
 
     records: dict[tuple[str, int], records_pb2.HandRecord] = field(default_factory=dict)
@@ -90,6 +98,15 @@ class Keeping(table_pb2_grpc.TableServiceServicer, records_pb2_grpc.TableRecordS
         table = state_pb2.Table(table_id=request.table_id, commitment=commitment)
         return table_pb2.GetTableResponse(table=table)
 
+    async def ListCurrencies(
+        self, request: wallet_pb2.ListCurrenciesRequest, context: Any
+    ) -> wallet_pb2.ListCurrenciesResponse:
+        silver = wallet_pb2.Currency(currency="silver", names={"zh": "银子", "en": "Silver"})
+        points = wallet_pb2.Currency(
+            currency="points", books=True, minor_digits=2, names={"zh": "积分", "en": "Points"}
+        )
+        return wallet_pb2.ListCurrenciesResponse(currencies=[silver, points])
+
 
 @asynccontextmanager
 async def keeping(folder: Path, **settings: Any) -> AsyncIterator[Keeping]:
@@ -98,6 +115,7 @@ async def keeping(folder: Path, **settings: Any) -> AsyncIterator[Keeping]:
     server = grpc.aio.server()
     table_pb2_grpc.add_TableServiceServicer_to_server(kept, server)
     records_pb2_grpc.add_TableRecordServiceServicer_to_server(kept, server)
+    wallet_pb2_grpc.add_WalletServiceServicer_to_server(kept, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     evaluating = EvaluationSettings(dev_key=KEY, grace_seconds=0.1, drain_seconds=0)
@@ -107,12 +125,15 @@ async def keeping(folder: Path, **settings: Any) -> AsyncIterator[Keeping]:
             console(
                 folder,
                 table=f"127.0.0.1:{port}",
+                wallet=f"127.0.0.1:{port}",
                 **{"evaluation": evaluator.address, **settings},
             ) as world,
         ):
             kept.world, kept.evaluator = world, evaluator.address
             kept.log = await open_sqlite(folder / "console.db")
-            yield kept
-            await kept.log.close()
+            try:
+                yield kept
+            finally:
+                await kept.log.close()
     finally:
         await server.stop(None)

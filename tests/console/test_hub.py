@@ -186,6 +186,30 @@ async def test_a_feed_that_has_ended_forgets_none_but_itself():
         assert feeds.get("t1", source) is new
 
 
+async def test_a_feed_that_is_looked_at_again_after_its_end_goes_on():
+    ended, passed = [], []
+
+    async def source(feed: Feed) -> None:
+        feed.publish(lambda: {"n": 1})
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(1)
+
+    feed = Feed(source, linger_seconds=0.05)
+    async with looking(feed) as (viewer,):
+        await viewer.until(lambda: bool(viewer.pictures))
+    feed.end()
+    await until(lambda: ended == [1])
+    async with looking(feed) as (viewer,):
+        await viewer.until(lambda: bool(viewer.pictures))
+        # Until one is over that was begun later than the first viewer's.
+        Feed(linger_seconds=0.05, on_idle=lambda: passed.append(1)).linger()
+        await until(lambda: passed == [1])
+        assert ended == [1]
+    feed.end()
+
+
 async def test_a_feed_that_nobody_comes_to_is_forgotten():
     async def source(feed: Feed) -> None:
         raise AssertionError("nobody looks")

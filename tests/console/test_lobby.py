@@ -12,12 +12,13 @@ from typing import Any
 import grpc.aio
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from fangcheng.table.v1 import state_pb2, table_pb2
+from fangcheng.table.v1 import state_pb2, table_pb2, table_pb2_grpc
 from fangcheng_console import lobby
 from fangcheng_console.figures import Figures
 from fangcheng_console.lobby import KEPT_CHANGES, Picture, Tables, row
 from fangcheng_console.names import name_of
 from fangcheng_console.scrape import Scraper
+from fangcheng_console.shown import PHASES
 from tests.system.running import free_port
 from tests.table.world import PLAYERS, play_all, request, until, until_attended, world
 
@@ -128,7 +129,7 @@ def test_a_row_says_what_the_summary_says() -> None:
 
 
 def test_every_phase_mode_and_trouble_has_its_name() -> None:
-    assert set(lobby._PHASES) == set(state_pb2.TablePhase.values()) - {0}
+    assert set(PHASES) == set(state_pb2.TablePhase.values()) - {0}
     assert set(lobby._MODES) == set(table_pb2.TableMode.values()) - {0}
     assert set(lobby._TROUBLES) == set(table_pb2.TableTroubleKind.values()) - {0}
 
@@ -177,6 +178,20 @@ async def test_a_table_that_comes_and_goes_between_two_looks_is_never_told_of() 
     picture.tell()
     change = await page.read()
     assert (change["tables"], change["gone"]) == ([], [])
+
+
+async def test_tables_that_come_and_go_while_nobody_looks_leave_nothing_behind() -> None:
+    tables, picture = a_lobby()
+    tables.hear(summary("t0"))
+    await Page(picture).read()
+    for number in range(1, 100):
+        tables.hear(summary(f"t{number}"))
+        tables.hear(gone=(f"t{number - 1}",))
+    assert tables.touched == {"t0", "t99"}
+    page = Page(picture)
+    picture.tell()
+    await page.read()
+    assert set(page.by_id()) == {"t99"}
 
 
 async def test_a_field_that_is_as_usual_again_is_told() -> None:
@@ -276,3 +291,36 @@ async def test_tables_stay_while_the_service_is_away_and_those_that_are_over_go_
             await service.start()
             await until(lambda: set(tables.live) == {kept})
             assert tables.away_since is None
+
+
+async def test_tables_that_went_between_two_streams_are_gone_though_the_first_ended_in_order() -> (
+    None
+):
+    class Ending(table_pb2_grpc.TableServiceServicer):
+        """Ends its first stream as a service that has nothing more to say."""
+
+        streams = 0
+
+        async def WatchTables(
+            self, request: table_pb2.WatchTablesRequest, context: Any
+        ) -> AsyncIterator[table_pb2.WatchTablesResponse]:
+            self.streams += 1
+            there = ("kept", "over") if self.streams == 1 else ("kept",)
+            changes = table_pb2.TableChanges(tables=map(summary, there), complete=True)
+            yield table_pb2.WatchTablesResponse(changes=changes)
+            if self.streams > 1:
+                await asyncio.Event().wait()
+
+    server = grpc.aio.server()
+    table_pb2_grpc.add_TableServiceServicer_to_server(Ending(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            tables = Tables(channel)
+            async with tables.running():
+                await until(lambda: set(tables.live) == {"kept", "over"})
+                await until(lambda: set(tables.live) == {"kept"})
+                assert tables.away_since is None
+    finally:
+        await server.stop(None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,11 @@ async def desk(tmp_path: Path, line: Line) -> AsyncIterator[Office]:
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> sqlite3.Connection:
+def writer(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """Another process at the log's file."""
-    return sqlite3.connect(tmp_path / "console.db", isolation_level=None, check_same_thread=False)
+    path = tmp_path / "console.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as writer:
+        yield writer
 
 
 def once_it_is_asked_for(writer: sqlite3.Connection) -> Callable[[], bool]:

@@ -120,7 +120,7 @@ async def test_an_act_that_was_cut_short_is_unknown_until_it_is_repeated(reopen:
     assert await found(log, status="unknown") == ["r1"]
     await log.repeat(story.entry, "cat")
     await log.end(story.entry, "cat", "done")
-    told = await log.numbered(story.entry.number)
+    told = await log.story("r1")
     assert told is not None
     assert told.status == "done"
     assert [(one.kind, one.person, one.status) for one in told.later] == [
@@ -148,8 +148,7 @@ async def test_a_note_is_done_when_it_is_written(log: OpLog) -> None:
     await log.note("somebody", "link_opened", link)
     await log.note("bo", "link_revoked", link, case_id="case-7")
     await log.note("bo", "sign_in")
-    story = await log.numbered(note.number)
-    assert story is not None
+    (story,) = await log.find(Sought(verbs=["link_made"]), 50)
     assert (story.entry, story.status) == (note, "done")
     assert await found(log, link_id="l1") == ["link_revoked", "link_opened", "link_made"]
     assert await found(log, link_id="l1", verbs=["link_revoked"]) == ["link_revoked"]
@@ -259,13 +258,13 @@ async def test_a_lost_server_is_told_and_found_again(tmp_path: Path) -> None:
     await began(log)
     end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = "
     db = await asyncpg.connect(address)
-    await log.check()
+    await log.find(Sought(), 1)
     await db.execute(f"{end}'fangcheng-console' AND datname = current_database()")
     await db.close()
     # The pool notices a lost connection at once, or by the next statement.
     for _ in range(2):
         try:
-            await log.check()
+            await log.find(Sought(), 1)
         except LogUnavailable:
             continue
     assert await found(log) == ["r1"]

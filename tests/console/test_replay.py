@@ -16,11 +16,16 @@ from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng.table.v1 import records_pb2
 from fangcheng_client import connect
+from fangcheng_evaluation import service as evaluation
+from fangcheng_evaluation.settings import EvaluationSettings
+from fangcheng_kit import serving
 from fangcheng_kit.principal import mint_token
 from fangcheng_rules.rulesets import RULE_SETS
+from tests.system.running import free_port
 from tests.table.hands import played_record
 
 from .keeping import Keeping, keeping
+from .operating import until
 from .world import KEY, NOBODY, Browser
 
 SEEDS = (1, 2, 3)
@@ -238,6 +243,24 @@ async def test_without_an_evaluator_the_replay_is_shown(tmp_path: Path) -> None:
         async with kept.world.browser("viewer:wang") as browser:
             assert (await asked(browser, path))["rule_set"] is None
             assert await refused(browser, f"{path}/analysis?seat=0") == (503, "UNAVAILABLE")
+
+
+async def test_an_evaluator_that_comes_later_is_heard(tmp_path: Path) -> None:
+    port = free_port()
+    async with keeping(tmp_path, evaluation=f"127.0.0.1:{port}") as kept:
+        assert kept.world is not None
+        path = REPLAY + kept.keep(played_record("baishan_kele", 1))
+        async with kept.world.browser("viewer:wang") as browser:
+            assert (await asked(browser, path))["rule_set"] is None
+            settings = EvaluationSettings(
+                dev_key=KEY, listen=f"127.0.0.1:{port}", grace_seconds=0.1, drain_seconds=0
+            )
+            async with serving("evaluation", settings, evaluation.open_service):
+
+                async def is_known() -> bool:
+                    return (await asked(browser, path))["rule_set"] is not None
+
+                await until(is_known, "the rule set is told")
 
 
 async def test_a_table_that_is_gone_has_no_commitment_of_its_own(kept: Keeping) -> None:

@@ -293,7 +293,10 @@ async def test_many_pages_are_one_spectator_of_the_table(served):
 
 
 async def test_a_table_service_that_goes_is_told_of_and_found_again(tmp_path):
-    async with both(tmp_path) as (tables, console), person(console, "viewer:wang") as browser:
+    async with (
+        both(tmp_path, heartbeat_seconds=0.1) as (tables, console),
+        person(console, "viewer:wang") as browser,
+    ):
         table_id = await made(tables, hands=1, window_ms=0)
         tables.more = {**tables.more, "listen": tables.address}
         async with following(browser, f"/api/tables/{table_id}/events") as page:
@@ -304,6 +307,9 @@ async def test_a_table_service_that_goes_is_told_of_and_found_again(tmp_path):
             assert kept["stream"]["problem"]["message"]
             assert kept["state"]["table_id"] == table_id
             await tables.start()
+            # Before anything has happened there.
+            await until(lambda: page.last["stream"] == {"status": "live", "problem": None})
+            assert page.last["state"]["number"] == kept["state"]["number"]
             await play(tables, table_id)
             await until(lambda: page.last["stream"]["status"] == "ended")
             assert page.last["state"]["phase"] == "closed"

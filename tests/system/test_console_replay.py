@@ -222,7 +222,7 @@ def test_the_settlement_in_words_is_that_of_the_record(tab: Tab, kept: Keeping, 
         assert data["to"] == ("house" if payee is None else str(payee))
         assert (int(data["due"]), int(data["paid"])) == (payment.due, payment.paid)
         assert data["reason"] == payment.reason
-        assert f"{payment.due // 10:,} units × 10 = {payment.due:,} silver" in text
+        assert f"{payment.due // 10:,} units × 10 = {payment.due:,} Silver" in text
         for seat, sign in ((payer, -1), (payee, 1)):
             if seat is not None:
                 net[seat] += sign * payment.paid
@@ -261,11 +261,31 @@ def test_what_was_cut_or_could_not_be_paid_says_why(tab: Tab, kept: Keeping) -> 
         show(tab, kept, record, "?step=9999")
         lines = page.locator(".result-payments li")
         expect(lines.nth(0)).to_contain_text(
-            "7 silver could not be paid: the table lets nobody lose"
+            "7 Silver could not be paid: the table lets nobody lose"
         )
-        expect(lines.nth(1)).to_contain_text("8 silver could not be paid")
+        expect(lines.nth(1)).to_contain_text("8 Silver could not be paid")
         expect(lines.nth(1)).to_contain_text(why)
         expect(page.locator("[data-capped='true']")).to_contain_text("cut by the cap")
+
+
+def test_the_settlement_in_chinese_has_no_english_sentence(browser: Browser, kept: Keeping) -> None:
+    assert kept.world is not None
+    record = Record()
+    record.CopyFrom(won("baishan_kele"))
+    record.stakes[0].currency, record.stakes[0].book = "points", "baishan_kele"
+    for payment in record.events[-1].hand_settled.payments:
+        payment.currency, payment.book = "points", "baishan_kele"
+    with opened(browser, lang="zh") as tab:
+        tab.sign_in(kept.world.address, kept.world.token("viewer:wang"))
+        show(tab, kept, record, "?step=9999")
+        meanings = tab.page.locator(".result [data-item] td[lang]")
+        assert meanings.count() > 0
+        for meaning in meanings.all():
+            expect(meaning).to_have_attribute("lang", "zh-CN")
+        first = record.events[-1].hand_settled.payments[0]
+        line = tab.page.locator(".result-payments li").nth(0)
+        expect(line).to_contain_text(f"× 0.10 = {first.due // 100}.{first.due % 100:02} 积分")
+        expect(tab.page.locator(".result-sums tr[data-net] th")).to_have_text("积分")
 
 
 def _items(ended: Any) -> list[Any]:
@@ -584,3 +604,7 @@ def test_a_hand_of_bots_is_found_replayed_and_verified(browser: Browser, tmp_pat
         with page.expect_download() as download:
             page.locator("[data-act='json']").click()
         assert json.loads(download.value.path().read_text("utf-8"))["table_id"] == hand[0]
+        # Bots play for points alone: the wallets' page does not begin with a currency without news.
+        page.goto(f"{suite.console}/wallet")
+        page.locator("[data-standing]").first.wait_for()
+        expect(page.locator("[data-key=currency]")).to_have_value("points")

@@ -31,6 +31,8 @@ from .browser import Tab, opened
 from .pages import tiles_of
 from .running import LONG_SECONDS, until
 
+pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
+
 T = TypeVar("T")
 State = dict[str, Any]
 

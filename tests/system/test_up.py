@@ -62,7 +62,7 @@ def signed_in(suite: Running) -> object:
 
 
 async def test_everything_serves_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
-    with running(tmp_path, "--think", "0", "--evaluators", "2") as suite:
+    with running(tmp_path, "--tables", "1", "--think", "0", "--evaluators", "2") as suite:
         for addresses in suite.suite.services.values():
             for address in addresses:
                 assert address.grpc in suite.said()
@@ -102,11 +102,11 @@ async def test_everything_serves_and_ctrl_c_leaves_nothing(tmp_path: Path) -> No
 
 
 async def test_a_hand_goes_on_in_the_next_suite(tmp_path: Path) -> None:
-    with running(tmp_path, "--think", "0.05") as suite:
+    with running(tmp_path, "--tables", "1", "--think", "0.05") as suite:
         table = await live_table(suite)
         before = await watched(suite, table.table_id, "discarded")
         assert suite.stop(signal.SIGTERM) == 0
-    with running(tmp_path, "--think", "0") as suite:
+    with running(tmp_path, "--tables", "1", "--think", "0") as suite:
         after = await watched(suite, table.table_id, "hand_settled")
         assert after.hand_number == before.hand_number
         verified = suite.fangcheng("verify", table.table_id, str(before.hand_number))
@@ -124,7 +124,7 @@ async def test_a_hand_goes_on_in_the_next_suite(tmp_path: Path) -> None:
 async def test_a_hand_goes_on_when_services_were_killed(
     tmp_path: Path, evaluators: str, labels: list[str]
 ) -> None:
-    with running(tmp_path, "--think", "0.1", "--evaluators", evaluators) as suite:
+    with running(tmp_path, "--tables", "1", "--think", "0.1", "--evaluators", evaluators) as suite:
         table = await live_table(suite)
         before = await watched(suite, table.table_id, "discarded")
         for label in labels:

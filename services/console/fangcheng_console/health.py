@@ -84,6 +84,8 @@ class Ledger:
         """What the last audit found wrong, for operators: it may name players."""
         self.on_change: Callable[[], None] = lambda: None
         self._wallet = wallet
+        self._noted = (0, "")
+        """How many operations the chain had when it was last whole, and its head then."""
         self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
@@ -139,14 +141,14 @@ class Ledger:
         }
 
     async def _verify(self, metadata: Metadata) -> dict[str, Any]:
-        # The head that was seen last must still stand in the chain.
-        last = self.checks["verify"].get("done", {})
-        request = wallet_pb2.VerifyLedgerRequest(
-            operations=last.get("operations", 0), head=last.get("head", "")
-        )
+        # The head that was seen last must still stand in the chain, whatever failed since.
+        operations, head = self._noted
+        request = wallet_pb2.VerifyLedgerRequest(operations=operations, head=head)
         told = await self._wallet.VerifyLedger(
             request, metadata=metadata, timeout=LONGEST_CHECK_SECONDS
         )
+        if told.intact:
+            self._noted = told.operations, told.head
         return {
             "good": told.intact,
             "operations": told.operations,

@@ -134,7 +134,9 @@ class Feed:
         if self._running is not None:
             self._running.cancel()
             self._running = None
-        self._idle = None
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
         self._on_idle()
 
     def _schedule(self) -> None:

@@ -8,8 +8,6 @@ and revoked stands in the operators' log, which is also asked whether one was re
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import secrets
 import time
 from collections import OrderedDict, deque
@@ -29,7 +27,8 @@ from .backend import Backend
 from .oplog import OpLog, Sought, Target
 from .problems import Refused
 from .replay import Replay, Replays, answered, exported, hand_of, seat_of, shown_body
-from .session import Person, operator
+from .rule_sets import RuleSets
+from .session import Person, key_for, operator
 from .settings import ConsoleSettings
 from .web import Console, Part, body_of
 
@@ -68,8 +67,7 @@ class Signer:
     """Makes and reads the tokens of links."""
 
     def __init__(self, settings: ConsoleSettings) -> None:
-        # Of its own, so that no link is a session or a token of the suite.
-        self._key = hmac.digest(settings.dev_key.encode(), b"console replay links", hashlib.sha256)
+        self._key = key_for(settings, "replay links")
 
     def token(self, link: Link) -> str:
         """The link as a token to put into an address."""
@@ -147,9 +145,11 @@ def anonymous(record: HandRecord) -> HandRecord:
 class Links:
     """Makes links, and shows what they lead to."""
 
-    def __init__(self, settings: ConsoleSettings, backend: Backend, log: OpLog) -> None:
+    def __init__(
+        self, settings: ConsoleSettings, backend: Backend, rule_sets: RuleSets, log: OpLog
+    ) -> None:
         self._signer = Signer(settings)
-        self._replays = Replays(backend, anonymous)
+        self._replays = Replays(backend, rule_sets, anonymous)
         self._log = log
         self._openings = Openings()
 
@@ -250,7 +250,7 @@ def _said(body: Mapping[str, Any], name: str) -> str:
 
 def feature(console: Console) -> Part:
     """What makes, lists and revokes links, and what /r/{token} asks for, without a session."""
-    links = Links(console.settings, console.backend, console.log)
+    links = Links(console.settings, console.backend, console.rule_sets, console.log)
 
     @operator
     async def made(request: Request, person: Person) -> Response:

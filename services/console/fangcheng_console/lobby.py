@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -25,6 +25,7 @@ from fangcheng_kit.background import running
 from .figures import Figures, Point
 from .hub import Feed
 from .names import name_of
+from .shown import PHASES
 
 TELL_SECONDS = 1.0
 KEPT_CHANGES = 8
@@ -37,13 +38,6 @@ PAUSE_SECONDS = 0.5
 
 Row = dict[str, Any]
 """A table as the page has it; see `row`."""
-
-_PHASES = {
-    state_pb2.TABLE_PHASE_BEFORE_DEAL: "before_deal",
-    state_pb2.TABLE_PHASE_PLAYING: "playing",
-    state_pb2.TABLE_PHASE_BETWEEN_HANDS: "between_hands",
-    state_pb2.TABLE_PHASE_CLOSED: "closed",
-}
 
 _MODES = {
     table_pb2.TABLE_MODE_CASUAL: "casual",
@@ -74,6 +68,8 @@ class Tables:
         """Why nothing is heard."""
         self.touched: set[str] = set()
         """Tables that have changed or gone; whoever has told of them empties it."""
+        self.told: Collection[str] = ()
+        """Tables that somebody was told of: of others nobody needs to hear that they are gone."""
         self._channel = channel
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -86,13 +82,17 @@ class Tables:
             self.live[table.table_id] = table
             self.touched.add(table.table_id)
         for table_id in gone:
-            if self.live.pop(table_id, None) is not None:
+            self.live.pop(table_id, None)
+            if table_id in self.told:
                 self.touched.add(table_id)
+            else:
+                self.touched.discard(table_id)
 
     async def _run(self) -> None:
         while True:
             try:
                 await self._follow()
+                self._lose("its stream has ended")
             except grpc.aio.AioRpcError as error:
                 self._lose(explain(error).message)
             except TimeoutError:
@@ -128,6 +128,7 @@ class Picture(Feed):
         self._told_point: Point | None = None
         self._rows: dict[str, Row] = {}
         """Tables as they were told of last."""
+        tables.told = self._rows
         self._count = 0
         self._changes: deque[bytes] = deque(maxlen=KEPT_CHANGES)
         """The newest ends with `version`."""
@@ -265,7 +266,7 @@ def row(table: table_pb2.TableSummary) -> Row:
         "pool": table.pool_id,
         "mode": _MODES.get(table.mode, ""),
         "labels": dict(table.labels),
-        "phase": _PHASES.get(table.phase, ""),
+        "phase": PHASES.get(table.phase, ""),
         "hand": table.hand_number,
         "hands": table.hands,
         "dealer": table.dealer,

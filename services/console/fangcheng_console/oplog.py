@@ -202,11 +202,6 @@ class OpLog:
         found = await self._read("kind = 'act' AND request_id = ?", request_id)
         return (await self.followed(found))[0] if found else None
 
-    async def numbered(self, number: int) -> Story | None:
-        """The act or note of a line's number, and what followed."""
-        found = await self._read("kind IN ('act', 'note') AND number = ?", number)
-        return (await self.followed(found))[0] if found else None
-
     async def requested(self, request_ids: Sequence[str]) -> dict[str, int]:
         """The lines of the acts with these request ids, by request id; others are not there."""
         if not request_ids:
@@ -222,10 +217,6 @@ class OpLog:
             where, values = f"{where} AND number < ?", [*values, before]
         found = await self._read(f"{where} ORDER BY number DESC LIMIT {int(size)}", *values)
         return await self.followed(found)
-
-    async def check(self) -> None:
-        """Return where the log can be read."""
-        await self.db.rows("SELECT 1 FROM log LIMIT 1")
 
     async def close(self) -> None:
         """Wait for what was begun and close the database."""

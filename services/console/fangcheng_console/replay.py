@@ -12,8 +12,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
-from google.protobuf.json_format import MessageToDict, MessageToJson
-from google.protobuf.message import Message
+from google.protobuf.json_format import MessageToJson
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,9 +25,11 @@ from fangcheng.table.v1.records_pb2 import HandRecord
 from fangcheng_client.view import FACE_DOWN, TableView, before_hand
 
 from .backend import Backend
+from .currencies import currencies_of
 from .problems import Refused
+from .rule_sets import RuleSets
 from .session import Person, viewer
-from .shown import table_state
+from .shown import as_json, table_state
 from .web import Console, Part
 
 KEPT = 64
@@ -47,6 +48,8 @@ class Replay:
     """Of the table, as the table itself tells it; None where the table is not known any more."""
     rule_set: rules_pb2.RuleSet | None
     """As the evaluation service describes it; None where it does not know that revision."""
+    currencies: list[dict[str, Any]]
+    """Names and digits of the wallet's; none where it did not tell."""
     bodies: dict[str, bytes] = field(default_factory=dict)
     """JSON of what was asked of it, compressed; by what was asked."""
 
@@ -80,10 +83,14 @@ class Replays:
     """The hands that are looked at, from the services behind the console."""
 
     def __init__(
-        self, backend: Backend, changed: Callable[[HandRecord], HandRecord] = _as_is
+        self,
+        backend: Backend,
+        rule_sets: RuleSets,
+        changed: Callable[[HandRecord], HandRecord] = _as_is,
     ) -> None:
         """`changed`: makes of a record what is to be seen of it."""
         self._backend = backend
+        self._rule_sets = rule_sets
         self._changed = changed
         self._kept: OrderedDict[tuple[str, int], Replay] = OrderedDict()
 
@@ -97,12 +104,19 @@ class Replays:
             self._kept.move_to_end(key)
             return self._kept[key]
         request = records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=hand_number)
-        answer, commitment = await asyncio.gather(
-            self._backend.records.GetHandRecord(request), self._commitment(table_id)
+        answer, commitment, currencies = await asyncio.gather(
+            self._backend.records.GetHandRecord(request),
+            self._commitment(table_id),
+            currencies_of(self._backend),
         )
         record = self._changed(answer.record)
-        replay = Replay(record, commitment, await self._rule_set(record.rules))
-        if replay.is_final:
+        try:
+            rule_set = await self._rule_sets.find(record.rules.id, record.rules.revision)
+            is_known = True
+        except grpc.aio.AioRpcError:  # a replay can be seen without, until it can be told
+            rule_set, is_known = None, False
+        replay = Replay(record, commitment, rule_set, currencies)
+        if replay.is_final and is_known:
             self._kept[key] = replay
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
@@ -166,24 +180,12 @@ class Replays:
             return None
         return answer.table.commitment
 
-    async def _rule_set(self, wanted: rules_pb2.RuleSetChoice) -> rules_pb2.RuleSet | None:
-        """None as well where the evaluation service is away: a replay can be seen without."""
-        try:
-            answer = await self._backend.evaluation.ListRuleSets(
-                evaluation_pb2.ListRuleSetsRequest()
-            )
-        except grpc.aio.AioRpcError:
-            return None
-        for rules in answer.rule_sets:
-            if (rules.id, rules.revision) == (wanted.id, wanted.revision):
-                return rules
-        return None
-
 
 def shown_body(replay: Replay) -> bytes:
     """All that the page of a replay draws, compressed JSON.
 
-    `{record: HandRecord, states: [TableState], commitment: hex | null, rule_set: RuleSet | null}`;
+    `{record: HandRecord, states: [TableState], commitment: hex | null, rule_set: RuleSet | null,
+    currencies: [{currency, names, minor_digits}]}`;
     `states[n]` is after the nth event of the record, `states[0]` before the first. `commitment` is
     the table's own word; what `record` says of it is the record's. `Refused`: INVALID_RECORD.
     """
@@ -193,6 +195,7 @@ def shown_body(replay: Replay) -> bytes:
             "states": list(_states(replay)),
             "commitment": replay.commitment and replay.commitment.hex(),
             "rule_set": replay.rule_set and as_json(replay.rule_set),
+            "currencies": replay.currencies,
         }
         replay.bodies["page"] = compressed(told)
     return replay.bodies["page"]
@@ -257,14 +260,6 @@ def _left(analysis: evaluation_pb2.Analysis, unseen: Mapping[int, int]) -> dict[
     return {tile: unseen.get(tile, 0) for tile in sorted(named)}
 
 
-def as_json(message: Message) -> dict[str, Any]:
-    """A message as protobuf JSON, with the fields' own names, those at their default too."""
-    told: dict[str, Any] = MessageToDict(
-        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-    )
-    return told
-
-
 def compressed(told: Any) -> bytes:
     """JSON, compressed."""
     return gzip.compress(to_json(told), 5, mtime=0)
@@ -315,7 +310,7 @@ def hand_of(request: Request) -> tuple[str, int]:
 
 def feature(console: Console) -> Part:
     """What /replay/{table}/{hand} asks for."""
-    replays = Replays(console.backend)
+    replays = Replays(console.backend, console.rule_sets)
 
     @viewer
     async def shown(request: Request, person: Person) -> Response:

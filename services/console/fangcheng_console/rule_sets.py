@@ -18,6 +18,10 @@ from .plain import plain, whole
 
 FRESH_SECONDS = 60.0
 """How long an answer of the evaluator is believed: it changes with its version alone."""
+AGAIN_SECONDS = 5.0
+"""So long after it gave none, the last one is believed."""
+ANSWER_SECONDS = 3.0
+"""It has the answer ready; pages wait for it."""
 
 
 class RuleSets:
@@ -30,7 +34,7 @@ class RuleSets:
         """`evaluation`: a stub of its service."""
         self._evaluation = evaluation
         self._clock = clock
-        self._asking = asyncio.Lock()
+        self._asking: asyncio.Task[None] | None = None
         self._known: list[rules_pb2.RuleSet] = []
         self._until = -math.inf
 
@@ -39,18 +43,24 @@ class RuleSets:
 
         `AioRpcError` where the evaluator does not answer and never has.
         """
-        async with self._asking:
-            if self._clock() >= self._until:
-                try:
-                    request = evaluation_pb2.ListRuleSetsRequest()
-                    listed = await self._evaluation.ListRuleSets(request)
-                except grpc.aio.AioRpcError:
-                    if not self._known:
-                        raise
-                else:
-                    self._known = list(listed.rule_sets)
-                    self._until = self._clock() + FRESH_SECONDS
-            return self._known
+        if self._clock() >= self._until:
+            # All who want to know wait for the same answer, not for each other's.
+            if self._asking is None or self._asking.done():
+                self._asking = asyncio.create_task(self._ask())
+            await asyncio.shield(self._asking)
+        return self._known
+
+    async def _ask(self) -> None:
+        request = evaluation_pb2.ListRuleSetsRequest()
+        try:
+            listed = await self._evaluation.ListRuleSets(request, timeout=ANSWER_SECONDS)
+        except grpc.aio.AioRpcError:
+            if not self._known:
+                raise
+            self._until = self._clock() + AGAIN_SECONDS
+        else:
+            self._known = list(listed.rule_sets)
+            self._until = self._clock() + FRESH_SECONDS
 
     async def find(self, id: str, revision: int = 0) -> rules_pb2.RuleSet | None:
         """A rule set; `revision` 0: the newest."""

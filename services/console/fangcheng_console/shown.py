@@ -145,7 +145,7 @@ def logged(event: events_pb2.TableEvent) -> dict[str, Any]:
         del slim.hand_ended.hand.seats[:]
         slim.hand_ended.ClearField("score")
         event = slim
-    return _dict(event)
+    return as_json(event)
 
 
 def _fixed(view: TableView) -> dict[str, Any]:
@@ -270,11 +270,11 @@ def options(given: Mapping[str, rules_pb2.OptionValue]) -> dict[str, bool | int 
 
 
 def _json(message: Message | None) -> dict[str, Any] | None:
-    """Protobuf's JSON with every field; None for none."""
-    return None if message is None else _dict(message)
+    return None if message is None else as_json(message)
 
 
-def _dict(message: Message) -> dict[str, Any]:
+def as_json(message: Message) -> dict[str, Any]:
+    """A message as protobuf JSON, with the fields' own names, those at their default too."""
     made: dict[str, Any] = MessageToDict(
         message,
         preserving_proto_field_name=True,

@@ -105,7 +105,14 @@ class Follower:
         settling: asyncio.TimerHandle | None = None
         begins = number == 0
         try:
-            async for event in resumed(self.open_stream, number, GIVE_UP_SECONDS, SILENCE_SECONDS):
+            events = resumed(
+                self.open_stream,
+                number,
+                GIVE_UP_SECONDS,
+                SILENCE_SECONDS,
+                on_heartbeat=lambda _: self._hear(feed),
+            )
+            async for event in events:
                 if begins:
                     self.shown, begins = Shown(), False
                 self.shown.apply(event)
@@ -117,6 +124,12 @@ class Follower:
         finally:
             if settling is not None:
                 settling.cancel()
+
+    def _hear(self, feed: Feed) -> None:
+        """Nothing has happened at the table, but its stream is there again."""
+        if self.status != "live":
+            self.problem = None
+            self._tell(feed, "live")
 
     def _tell(self, feed: Feed, status: str) -> None:
         self.status = status

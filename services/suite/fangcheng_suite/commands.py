@@ -71,8 +71,13 @@ def up(
         int, typer.Option(min=1, max=64, help="Processes of the evaluation service.")
     ] = 1,
     tables: Annotated[
-        int, typer.Option(min=0, max=100, help="Practice tables that bots keep alive.")
-    ] = 1,
+        int,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Practice tables that bots keep alive, each of the next of the five rule sets.",
+        ),
+    ] = 5,
     think: Think = 1.0,
     port: Annotated[
         int,
@@ -90,7 +95,7 @@ def up(
     Every service is a process of its own, listens on loopback and keeps its data in the state
     folder. One that crashes is started again.
 
-    Example: `fangcheng up --evaluators 2 --tables 2`
+    Example: `fangcheng up --evaluators 2 --tables 10`
     """
     from .up import up as run_up
 

@@ -106,10 +106,13 @@ def _say_addresses(console: Console, suite: SuiteFile, folder: StateFolder) -> N
 
 def _say_console(console: Console, suite: SuiteFile) -> None:
     link = sign_in_link(suite.page, suite.key, "operator", default_name(), LINK_HOURS)
-    console.print(f"The tables in a browser: [bold]{suite.page}[/bold], signed in by this link,")
+    console.print(
+        "[bold]See the tables in a browser[/bold], signed in as an operator "
+        f"[dim](good for {LINK_HOURS:.0f} hours)[/dim]:"
+    )
     console.print(link, soft_wrap=True)
     console.print(
-        f"[dim]for an operator, good for {LINK_HOURS:.0f} hours; for somebody who may only look: "
+        "[dim]Another link: fangcheng console; for somebody who may only look: "
         "fangcheng console --role viewer[/dim]",
         soft_wrap=True,
     )
@@ -119,8 +122,9 @@ def _say_bots(console: Console, tables: int) -> None:
     if tables:
         console.print(f"Bots keep {tables} practice table{'s' if tables > 1 else ''} going.")
     console.print(
-        "Three more of each wait to fill up the table of whoever queues in one of the pools "
-        f"{', '.join(map(practice_pool, RULE_SETS))}."
+        f"[dim]{STANDBY} more of each rule set wait to fill up the table of whoever queues in one "
+        f"of the pools {', '.join(map(practice_pool, RULE_SETS))}.[/dim]",
+        soft_wrap=True,
     )
     console.print("Ctrl-C ends everything. Beside it: fangcheng tables, fangcheng watch.")
 

@@ -38,13 +38,21 @@ export function reasonName(reason) {
 
 /**
  * How a wallet's amounts are shown: `name(currency)`, `digits(currency)` after the point, and
- * `book(id)`, which is a rule set's name. `books`: `{name_zh, name_en}` by id.
+ * `book(id)`, which is a rule set's name. `books`: `{name_zh, name_en}` by id. Of something with a
+ * `currency` and a `book`: `unit` is both in words, but for the book of `ruleSet`, which is what the
+ * page is about; `sum` is a value with it, `amount` the value alone.
  */
 export function currencies(listed, books = {}) {
   const known = new Map(listed.map((one) => [one.currency, one]));
-  return {
+  const money = {
     name: (id) => known.get(id)?.names[language()] || id,
     digits: (id) => known.get(id)?.minor_digits ?? 0,
     book: (id) => books[id]?.[`name_${language()}`] || id,
+    unit({ currency, book }, ruleSet) {
+      return book && book !== ruleSet?.id ? `${money.name(currency)} ${money.book(book)}` : money.name(currency);
+    },
+    amount: (value, { currency }) => amount(value, money.digits(currency)),
+    sum: (value, unit, ruleSet) => `${money.amount(value, unit)} ${money.unit(unit, ruleSet)}`,
   };
+  return money;
 }

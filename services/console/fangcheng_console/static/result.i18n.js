@@ -45,15 +45,7 @@ export default {
     "result.short.balance": "there was no more in the wallet",
     "result.nobody_pays": "Nobody pays.",
     "result.unpaid": "This has not been paid yet.",
-    "result.sums": "Won and lost",
-    "result.reason.win": "for the win",
-    "result.reason.kong": "for kongs",
-    "result.reason.piao": "for piao",
-    "result.reason.follow_dealer": "for following the dealer",
-    "result.reason.draw": "for the drawn hand",
-    "result.reason.escape": "for the escape",
-    "result.reason.false_win": "for a win that was none",
-    "result.reason.fee": "the table’s fee"
+    "result.sums": "Won and lost"
   },
   "zh": {
     "result.house": "平台",
@@ -72,7 +64,7 @@ export default {
     "result.dissolved.why": "本局已作废：{reason}",
     "result.winner": "{name}：{worth}",
     "result.reading": "胡牌牌型",
-    "result.shape.standard": "四组一对",
+    "result.shape.standard": "四组牌一对将",
     "result.shape.seven_pairs": "七对",
     "result.shape.thirteen_orphans": "十三幺",
     "result.won_on": "胡{tile}",
@@ -101,14 +93,6 @@ export default {
     "result.short.balance": "余额不足",
     "result.nobody_pays": "无人付钱。",
     "result.unpaid": "尚未结算。",
-    "result.sums": "输赢",
-    "result.reason.win": "胡牌",
-    "result.reason.kong": "杠",
-    "result.reason.piao": "飘",
-    "result.reason.follow_dealer": "撵庄",
-    "result.reason.draw": "荒庄",
-    "result.reason.escape": "逃跑",
-    "result.reason.false_win": "诈胡",
-    "result.reason.fee": "桌费"
+    "result.sums": "输赢"
   }
 };

@@ -1,14 +1,17 @@
 // How a hand ended, in words: who won with what, what it counts and why, and who pays whom how much.
 //
-//   resultWords(state, ruleSet)   as a template
-//   resultLines(state, ruleSet)   as lines of text
+//   resultWords(state, ruleSet, money)   as a template
+//   resultLines(state, ruleSet, money)   as lines of text
 //
 // `state` is a TableState whose `ended` is set (protobuf JSON: whole numbers of 64 bits are text);
-// `ruleSet` describes what is played (fan_items with their meaning), or is null.
+// `ruleSet` describes what is played (fan_items with their meaning), or is null; `money` is what
+// money.js' `currencies` makes of the wallet's.
 
 import { add, has, language, number, t } from "./i18n.js";
 import { html, nothing } from "./lit.js";
-import { nameOf, signed } from "./table.js";
+import { meaningOf } from "./meanings.js";
+import { reasonName, signed, tone } from "./money.js";
+import { nameOf } from "./table.js";
 import { formatTiles, tileName, tileRow } from "./tiles.js";
 import words from "./result.i18n.js";
 
@@ -91,7 +94,8 @@ function counted(item, ruleSet) {
   const fan = item.fan ? t("result.fan", { fan: item.fan }) : t("result.fixed");
   const other = language() === "zh" ? item.name_en : item.name_zh;
   const times = item.count > 1 ? ` ×${item.count}` : "";
-  return { id: item.id, name: named(item) + times, other, fan, fans: item.fan, meaning: spec?.meaning ?? "" };
+  const meaning = spec ? meaningOf(ruleSet.id, spec, language()) : { text: "", lang: "en" };
+  return { id: item.id, name: named(item) + times, other, fan, fans: item.fan, meaning };
 }
 
 function loses(state, winner, loser, ruleSet) {
@@ -108,10 +112,8 @@ function loses(state, winner, loser, ruleSet) {
   return { seat: loser.seat, capped: loser.capped, text, items };
 }
 
-export const reasonText = (reason) => (has(`result.reason.${reason}`) ? t(`result.reason.${reason}`) : reason);
-
 // What was paid, each payment with a sentence: {from, to, currency, due, paid, reason, text}.
-function payments(state) {
+function payments(state, ruleSet, money) {
   const settled = state.settled?.payments;
   if (!settled) {
     return state.ended.score.transfers.map((transfer) => {
@@ -119,7 +121,7 @@ function payments(state) {
       const units = Number(transfer.amount);
       const params = { from: payer(state, one.from), to: payer(state, one.to) };
       const amount = t("result.units", { units: number(units) });
-      const text = t("result.pays", { ...params, amount, why: reasonText(transfer.reason) });
+      const text = t("result.pays", { ...params, amount, why: reasonName(transfer.reason) });
       return { ...one, currency: "", book: "", due: units, paid: units, reason: transfer.reason, text };
     });
   }
@@ -137,23 +139,23 @@ function payments(state) {
     const { currency, book, reason } = payment;
     const stake = state.stakes.find((each) => each.currency === currency && each.book === book);
     const isOfUnits = stake && reason !== "fee" && Number(stake.per_unit);
-    const money = book ? `${currency} ${book}` : currency;
-    const params = { from: payer(state, one.from), to: payer(state, one.to), amount: `${number(one.paid)} ${money}` };
+    const sum = (value) => money.sum(value, payment, ruleSet);
+    const params = { from: payer(state, one.from), to: payer(state, one.to), amount: sum(one.paid) };
     const why = isOfUnits
       ? t("result.why.units", {
-          why: reasonText(reason),
+          why: reasonName(reason),
           units: t("result.units", { units: number(one.due / Number(stake.per_unit)) }),
-          per_unit: number(Number(stake.per_unit)),
-          due: `${number(one.due)} ${money}`,
+          per_unit: money.amount(stake.per_unit, payment),
+          due: sum(one.due),
         })
-      : reasonText(reason);
+      : reasonName(reason);
     let text = t("result.pays", { ...params, why });
     if (one.paid < one.due) {
       const isCapped = Number(stake?.loss_cap) && lost.get(`${one.from}/${currency}/${book}`) >= Number(stake.loss_cap);
       const because = isCapped
-        ? t("result.short.cap", { cap: `${number(Number(stake.loss_cap))} ${money}` })
+        ? t("result.short.cap", { cap: sum(stake.loss_cap) })
         : t(state.hold_only ? "result.short.hold" : "result.short.balance");
-      text += t("result.short", { short: `${number(one.due - one.paid)} ${money}`, because });
+      text += t("result.short", { short: sum(one.due - one.paid), because });
     }
     return { ...one, currency, book, reason, text };
   });
@@ -176,11 +178,11 @@ function sums(paid) {
   return [...found.values()];
 }
 
-const money = (sum) => [sum.currency || t("result.of_units"), sum.book].filter(Boolean).join(" ");
+const unitOf = (sum, ruleSet, money) => (sum.currency ? money.unit(sum, ruleSet) : t("result.of_units"));
 
-export function resultWords(state, ruleSet) {
+export function resultWords(state, ruleSet, money) {
   if (!state.ended) return nothing;
-  const paid = payments(state);
+  const paid = payments(state, ruleSet, money);
   return html`<section class="result" data-ended=${state.ended.hand_number}>
     <h2 class="result-head">${headline(state)}</h2>
     ${winners(state, ruleSet).map((winner) => winnerWords(winner))}
@@ -195,7 +197,7 @@ export function resultWords(state, ruleSet) {
         : html`<p class="muted">${t("result.nobody_pays")}</p>`
     }
     ${state.settled || !state.stakes.length ? nothing : html`<p class="muted">${t("result.unpaid")}</p>`}
-    ${paid.length ? sumTable(state, sums(paid)) : nothing}
+    ${paid.length ? sumTable(state, sums(paid), ruleSet, money) : nothing}
   </section>`;
 }
 
@@ -205,7 +207,7 @@ function winnerWords(winner) {
       (item) => html`<tr data-item=${item.id} data-fan=${item.fans}>
         <th scope="row">${item.name} <span class="muted" lang=${language() === "zh" ? "en" : "zh"}>${item.other}</span></th>
         <td class="result-fan">${item.fan}</td>
-        <td class="muted" lang="en">${item.meaning}</td>
+        <td class="muted" lang=${item.meaning.lang}>${item.meaning.text}</td>
       </tr>`,
     );
   return html`<section class="result-winner" data-winner=${winner.seat}>
@@ -246,21 +248,21 @@ function winnerWords(winner) {
   </section>`;
 }
 
-function sumTable(state, found) {
-  const amount = (value) => html`<td class=${`number ${value > 0 ? "good" : value < 0 ? "bad" : "muted"}`}>${signed(value)}</td>`;
+function sumTable(state, found, ruleSet, money) {
+  const amount = (value, { currency }) => html`<td class=${`number ${tone(value) || "muted"}`}>${signed(value, money.digits(currency))}</td>`;
   const hasHouse = found.some((sum) => sum.house);
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${t("result.sums")}><table class="table result-sums">
     <thead><tr><th scope="col">${t("result.sums")}</th>${SEATS.map((seat) => html`<th scope="col" class="number">${nameOf(state, seat)}</th>`)}
       ${hasHouse ? html`<th scope="col" class="number">${t("result.house")}</th>` : nothing}</tr></thead>
     <tbody>${found.map(
       (sum) => html`<tr data-currency=${sum.currency} data-net=${sum.net.join(" ")} data-house=${sum.house}>
-        <th scope="row">${money(sum)}</th>${sum.net.map(amount)}${hasHouse ? amount(sum.house) : nothing}</tr>`,
+        <th scope="row">${unitOf(sum, ruleSet, money)}</th>${sum.net.map((net) => amount(net, sum))}${hasHouse ? amount(sum.house, sum) : nothing}</tr>`,
     )}</tbody>
   </table></div>`;
 }
 
 // The same as lines of text, to copy.
-export function resultLines(state, ruleSet) {
+export function resultLines(state, ruleSet, money) {
   if (!state.ended) return [];
   const lines = [headline(state)];
   for (const winner of winners(state, ruleSet)) {
@@ -274,13 +276,14 @@ export function resultLines(state, ruleSet) {
       lines.push(`    ${loser.text}${own ? ` (${own})` : ""}`);
     }
   }
-  const paid = payments(state);
+  const paid = payments(state, ruleSet, money);
   lines.push(...paid.map((payment) => `  ${payment.text}`));
   if (!paid.length) lines.push(`  ${t("result.nobody_pays")}`);
   for (const sum of sums(paid)) {
-    const parts = SEATS.map((seat) => `${nameOf(state, seat)} ${signed(sum.net[seat])}`);
-    if (sum.house) parts.push(`${t("result.house")} ${signed(sum.house)}`);
-    lines.push(`  ${money(sum)}: ${parts.join(", ")}`);
+    const digits = money.digits(sum.currency);
+    const parts = SEATS.map((seat) => `${nameOf(state, seat)} ${signed(sum.net[seat], digits)}`);
+    if (sum.house) parts.push(`${t("result.house")} ${signed(sum.house, digits)}`);
+    lines.push(`  ${unitOf(sum, ruleSet, money)}: ${parts.join(", ")}`);
   }
   return lines;
 }

@@ -44,7 +44,7 @@ export function evaluatorPanel(api, app, redraw) {
   function useful(tiles, left) {
     if (!tiles.length) return nothing;
     return html`<p>${t("replay.useful", { kinds: tiles.length, left: number(leftOf(tiles, left)) })}</p>
-      <div class="scroll" tabindex="0" role="region" aria-label=${t("replay.useful.tiles")}>${tileRow(tiles, { height: HEIGHT, lang: app.lang, zone: "useful", dim: tiles.flatMap((tile, at) => (left[tile] ? [] : [at])) })}</div>`;
+      <div class="useful" role="group" aria-label=${t("replay.useful.tiles")}>${tiles.map((tile) => tileRow([tile], { height: HEIGHT, lang: app.lang, zone: "useful", dim: left[tile] ? [] : [0] }))}</div>`;
   }
 
   function discards(analysis, left, next) {

@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { has, language, number, time } from "../i18n.js";
 import { guard, html, nothing, render } from "../lit.js";
+import { currencies } from "../money.js";
 import { resultLines, resultWords } from "../result.js";
 import { drawTable, nameOf } from "../table.js";
 import { formatTiles } from "../tiles.js";
@@ -43,6 +44,7 @@ export async function open(root, params, app) {
     return () => {};
   }
   const { record, states } = replay;
+  const money = currencies(replay.currencies);
   const last = states.length - 1;
   const turns = turnsOf(record.events);
   const given = new URLSearchParams(location.search);
@@ -183,7 +185,7 @@ export async function open(root, params, app) {
             </section>
           </div>
         </div>
-        ${state.ended ? html`<div class="panel replay-result">${resultWords(state, replay.rule_set)}
+        ${state.ended ? html`<div class="panel replay-result">${resultWords(state, replay.rule_set, money)}
           ${state.settled && !isLink
             ? html`<p><a class="button" data-settlement href=${`/settlements/${encodeURIComponent(state.table_id)}/${state.hand_number}`}>${t("replay.settlement")}</a></p>`
             : nothing}</div>` : nothing}
@@ -268,9 +270,9 @@ function head(replay, app, isLink, token) {
 // An option as it was played with: `cap 50`, `封顶 50`, `飘 ✓`.
 function optionText(id, value, rules) {
   const zh = language() === "zh" ? rules?.options.find((option) => option.id === id)?.name_zh : "";
-  if (!zh) return `${id} ${value}`;
-  if (typeof value !== "boolean") return `${zh} ${value}`;
-  return `${zh} ${value ? "✓" : "✗"}`;
+  const name = zh || id.replaceAll("_", " ");
+  if (typeof value !== "boolean") return `${name} ${value}`;
+  return `${name} ${value ? "✓" : "✗"}`;
 }
 
 const hand = (record, by) => `/replay/${encodeURIComponent(record.table_id)}/${record.hand_number + by}`;
@@ -316,7 +318,7 @@ function inText(replay, lines, t) {
     "",
     ...texts.filter(Boolean).map((text, at) => `${at + 1}. ${text}`),
     "",
-    ...(final ? resultLines(final, replay.rule_set) : []),
+    ...(final ? resultLines(final, replay.rule_set, currencies(replay.currencies)) : []),
     "",
   ].join("\n");
 }

@@ -4,6 +4,7 @@ import { tableMenu } from "../actmenu.js";
 import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
+import { currencies } from "../money.js";
 import { resultWords } from "../result.js";
 import { drawTable, nameOf, runRing } from "../table.js";
 import { LiveTables, NO_FILTER } from "../tables.js";
@@ -21,9 +22,10 @@ export async function open(root, { id }, app) {
   const { t } = app;
   const path = `/api/tables/${encodeURIComponent(id)}`;
   const isOperator = app.person.role === "operator";
-  const [about, sets] = await Promise.all([
+  const [about, sets, money] = await Promise.all([
     get(path).then((answer) => answer.table),
     get("/api/rule-sets").then((answer) => answer.rule_sets, () => []),
+    get("/api/currencies").then((answer) => currencies(answer.currencies), () => currencies([])),
   ]);
   const ruleSet = sets.find((one) => one.id === about.rules.id && one.revision === about.rules.revision) ?? null;
   const rulesName = ruleSet ? (app.lang === "zh" ? ruleSet.name_zh : ruleSet.name_en) : about.rules.id;
@@ -250,7 +252,7 @@ export async function open(root, { id }, app) {
       <dl class="table-facts">
         ${state?.hand_number ? fact("hand", state.hands ? `${state.hand_number} / ${state.hands}` : state.hand_number) : nothing}
         ${about.pool_id ? fact("pool", about.pool_id) : nothing}
-        ${state?.stakes.map((stake) => fact("stake", t("table.stake.unit", { amount: number(stake.per_unit), currency: [stake.currency, stake.book].filter(Boolean).join(" ") })))}
+        ${state?.stakes.map((stake) => fact("stake", t("table.stake.unit", { amount: money.sum(stake.per_unit, stake, ruleSet) })))}
         ${labels.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
         ${about.endpoint ? fact("owner", html`<span class="mono">${about.endpoint}</span>`) : nothing}
         ${fact("id", html`<span class="mono" title=${id}>${id.slice(0, 12)}</span>`)}
@@ -357,7 +359,7 @@ export async function open(root, { id }, app) {
           ? html`<button class="button quiet result-close" aria-label=${t("table.result.hide")} @click=${hideResult}>×</button>`
           : html`<h2 class="muted">${t("table.result.before", { hand: ended.hand_number })}</h2>`
       }
-      ${resultWords(ended, ruleSet)}
+      ${resultWords(ended, ruleSet, money)}
     </section>`;
   }
 

@@ -23,6 +23,7 @@ export async function home(root, app) {
   };
   let asked = 0;
   let closed = false;
+  if (!query.has("currency")) Object.assign(page, await played(listed.currencies, books));
 
   const hasBooks = () => listed.currencies.find((one) => one.currency === page.currency)?.books ?? false;
 
@@ -130,6 +131,16 @@ export async function home(root, app) {
     closed = true;
     render(nothing, root);
   };
+}
+
+/** The first currency, and book of it, in which somebody has won or lost; `{}` where nobody has. */
+async function played(listed, books) {
+  const kinds = listed.flatMap((one) => (one.books ? books.map(({ id }) => ({ currency: one.currency, book: id })) : [{ currency: one.currency, book: "" }]));
+  for (const kind of kinds) {
+    const found = await get(`/api/leaderboard?${new URLSearchParams(kind)}`).catch(() => null);
+    if (found?.standings.length) return kind;
+  }
+  return {};
 }
 
 /** All time, and the year, month and day of now by the calendar of China, as wallets are set up. */
