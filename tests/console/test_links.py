@@ -119,6 +119,19 @@ async def test_a_link_opens_nothing_else(kept: Keeping) -> None:
         assert answer.status_code == 401
 
 
+async def test_a_reason_is_text_that_every_database_takes(kept: Keeping) -> None:
+    assert kept.world is not None
+    hand = kept_hand(kept)
+    link = await made(kept, hand)
+    async with kept.world.browser(OPERATOR) as browser:
+        for path in (f"/api/replay/{hand}/links", f"/api/links/{link['id']}/revoke"):
+            for field in ("reason", "case_id"):
+                for text in ("a\0b", "a\x1bb", "x" * 257):
+                    answer = await browser.post(path, {"reason": "asked", field: text})
+                    error = answer.json()["error"]
+                    assert (error["reason"], error["field"]) == ("INVALID_TEXT", field)
+
+
 async def test_only_operators_make_list_and_revoke_links(kept: Keeping) -> None:
     assert kept.world is not None
     hand = kept_hand(kept)
@@ -146,9 +159,9 @@ async def test_making_and_each_opening_stand_in_the_log(kept: Keeping) -> None:
     stories = await log_of(kept).find(Sought(link_id=link["id"]), 10)
     entries = [story.entry for story in reversed(stories)]
     assert [(one.verb, one.person) for one in entries] == [
-        ("link_made", "mei"),
-        ("link_opened", "customer-service"),
-        ("link_opened", "customer-service"),
+        ("make_link", OPERATOR),
+        ("open_link", "customer-service"),
+        ("open_link", "customer-service"),
     ]
     assert (entries[0].reason, entries[0].case_id) == ("he says he won", "case-7")
     assert entries[0].detail["expires_ms"] == link["expires"] * 1_000
@@ -177,7 +190,7 @@ async def test_a_revoked_link_shows_nothing_and_is_listed_no_more(kept: Keeping)
         assert (await stranger.get(f"/api/r/{another['token']}")).status_code == 200
         listed = (await browser.get(f"/api/replay/{hand}/links")).json()["links"]
         assert [one["id"] for one in listed] == [another["id"]]
-    story = (await log_of(kept).find(Sought(link_id=link["id"], verbs=("link_revoked",)), 1))[0]
+    story = (await log_of(kept).find(Sought(link_id=link["id"], verbs=("revoke_link",)), 1))[0]
     assert story.entry.reason == "sent to the wrong one"
 
 
@@ -253,7 +266,7 @@ async def test_a_link_that_is_opened_without_end_does_not_fill_the_log(kept: Kee
         for _ in range(OPENINGS_A_MINUTE):
             assert (await stranger.get(f"/api/r/{link['token']}")).status_code == 200
         assert await reason(stranger, f"/api/r/{link['token']}") == (429, "LINK_BUSY")
-    opened = await log_of(kept).find(Sought(link_id=link["id"], verbs=("link_opened",)), 100)
+    opened = await log_of(kept).find(Sought(link_id=link["id"], verbs=("open_link",)), 100)
     assert len(opened) == OPENINGS_A_MINUTE
 
 

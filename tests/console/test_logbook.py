@@ -76,6 +76,8 @@ async def test_the_newest_is_first_and_filters_are_applied(desk: Office) -> None
         ("until_ms=-1", "until_ms"),
         ("before=99999999999999999999", "before"),
         ("before=%EF%BC%91", "before"),
+        (f"before={'0' * 20}{'9' * 30}", "before"),
+        (f"since_ms={'0' * 20}{'9' * 30}", "since_ms"),
         ("target=%00", "target"),
         (f"person={'x' * 257}", "person"),
     ],
@@ -86,8 +88,21 @@ async def test_what_cannot_be_looked_for_is_refused(desk: Office, query: str, fi
     assert answer.json()["error"]["field"] == field
 
 
+async def test_a_hand_that_was_revealed_stands_in_the_log_as_an_act_of_its_own(
+    desk: Office,
+) -> None:
+    table_id, _ = await desk.table()
+    body = {"reason": "a player complains", "case_id": "case-9"}
+    assert (await desk.operator.post(f"/api/tables/{table_id}/revealed", body)).status_code == 200
+    (story,) = await listed(desk, f"&target={table_id}")
+    assert (story["verb"], story["status"], story["kind"]) == ("reveal", "done", "act")
+    assert story["preview"] is None
+    export = await desk.operator.get(f"/api/log/export?format=json&target={table_id}")
+    assert export.json() == [story]
+
+
 async def test_the_log_as_a_table_is_text_whatever_people_wrote(desk: Office) -> None:
-    answer = await desk.operator.get("/api/log/export?format=csv&but=sign_in")
+    answer = await desk.operator.get("/api/log/export?format=csv&but=sign_in,reveal")
     assert answer.headers["content-type"].startswith("text/csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="operator-log.csv"'
     rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")))

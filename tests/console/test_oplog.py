@@ -144,15 +144,15 @@ async def test_an_act_has_one_last_outcome(log: OpLog) -> None:
 
 async def test_a_note_is_done_when_it_is_written(log: OpLog) -> None:
     link = Target(table_id="t1", hand_number=3, link_id="l1")
-    note = await log.note("ann", "link_made", link, reason="for the player", detail={"until": 5})
-    await log.note("somebody", "link_opened", link)
-    await log.note("bo", "link_revoked", link, case_id="case-7")
+    note = await log.note("ann", "make_link", link, reason="for the player", detail={"until": 5})
+    await log.note("somebody", "open_link", link)
+    await log.note("bo", "revoke_link", link, case_id="case-7")
     await log.note("bo", "sign_in")
     (story,) = await log.find(Sought(verbs=["link_made"]), 50)
     assert (story.entry, story.status) == (note, "done")
-    assert await found(log, link_id="l1") == ["link_revoked", "link_opened", "link_made"]
-    assert await found(log, link_id="l1", verbs=["link_revoked"]) == ["link_revoked"]
-    assert await found(log, status="done", person="bo") == ["sign_in", "link_revoked"]
+    assert await found(log, link_id="l1") == ["revoke_link", "open_link", "make_link"]
+    assert await found(log, link_id="l1", verbs=["revoke_link"]) == ["revoke_link"]
+    assert await found(log, status="done", person="bo") == ["sign_in", "revoke_link"]
     assert await found(log, status="unknown") == []
 
 

@@ -215,7 +215,8 @@ async def test_what_cannot_be_shown_says_why(kept: Keeping) -> None:
     async with kept.world.browser("viewer:wang") as browser:
         assert await refused(browser, "/api/replay/nowhere/1") == (404, "NOT_FOUND")
         assert await refused(browser, "/api/replay/t1/0") == (404, "UNKNOWN_HAND")
-        assert await refused(browser, "/api/replay/t1/99999999999") == (404, "UNKNOWN_HAND")
+        for hand in ("99999999999", "9" * 5_000, "-1", "١"):
+            assert await refused(browser, f"/api/replay/t1/{hand}") == (404, "UNKNOWN_HAND")
         assert await refused(browser, f"{path}/analysis?seat=4") == (400, "INVALID_SEAT")
         assert await refused(browser, f"{path}/analysis") == (400, "INVALID_SEAT")
         assert await refused(browser, f"{path}/record.exe") == (400, "INVALID_FORMAT")

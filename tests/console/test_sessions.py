@@ -9,7 +9,7 @@ from pathlib import Path
 import jwt
 import pytest
 
-from fangcheng_console.signing_in import MOST_FAILURES
+from fangcheng_console.signing_in import MOST_FAILURES, MOST_SIGN_INS
 from tests.console.world import KEY, World, console
 
 COOKIE = "fangcheng_console"
@@ -185,6 +185,17 @@ async def test_too_many_failures_make_an_address_wait(world: World) -> None:
         for outcome in ("viewer", "operator", "refused", "limited")
     }
     assert sign_ins == {"viewer": 0, "operator": 0, "refused": MOST_FAILURES, "limited": 1}
+
+
+async def test_nobody_fills_the_log_by_signing_in(world: World) -> None:
+    async with world.browser() as browser:
+        token = {"token": world.token("viewer:wang")}
+        for _ in range(MOST_SIGN_INS):
+            assert (await browser.post("/api/session", token)).status_code == 200
+        answer = await browser.post("/api/session", token)
+        assert (answer.status_code, answer.json()["error"]["reason"]) == (429, "TOO_MANY_ATTEMPTS")
+        other = await browser.post("/api/session", {"token": world.token("viewer:li")})
+        assert other.status_code == 200
 
 
 async def test_behind_a_proxy_only_the_address_that_failed_waits(tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fangcheng_console import service
+from fangcheng_console import service, session
 from fangcheng_console.features import FEATURES
 from fangcheng_console.session import Person, operator, viewer
 from fangcheng_console.web import Console, Part
+from tests.console.operating import until as eventually
 from tests.console.world import World, console
 from tests.table.world import until
 
@@ -93,6 +94,44 @@ async def test_a_stream_ends_when_its_session_expires(world: World) -> None:
             await read_to_its_end(stream, begun)
         assert begun.is_set()
         assert (await browser.get("/api/session")).json() == {"person": None}
+
+
+async def test_a_stream_ends_when_its_browser_signs_in_as_somebody_else(world: World) -> None:
+    begun = asyncio.Event()
+    async with (
+        world.browser("operator:mei") as browser,
+        browser.client.stream("GET", "/api/operators/events") as stream,
+        asyncio.timeout(60),
+    ):
+        reading = asyncio.create_task(read_to_its_end(stream, begun))
+        await begun.wait()
+        answer = await browser.post("/api/session", {"token": world.token("viewer:wang")})
+        assert answer.json()["person"] == {"name": "wang", "role": "viewer"}
+        await reading
+
+
+async def test_nobody_has_streams_without_number(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "MOST_STREAMS", 1)
+    async with (
+        world.browser("viewer:wang") as wang,
+        world.browser("viewer:wang") as his_other,
+        world.browser("viewer:li") as li,
+        asyncio.timeout(60),
+    ):
+        async with wang.client.stream("GET", "/api/all/events"):
+            answer = await his_other.get("/api/all/events")
+            refusal = answer.status_code, answer.json()["error"]["reason"]
+            assert refusal == (429, "TOO_MANY_STREAMS")
+            async with li.client.stream("GET", "/api/all/events") as hers:
+                assert hers.status_code == 200
+
+        async def may_open() -> bool:
+            async with his_other.client.stream("GET", "/api/all/events") as his:
+                return his.status_code == 200
+
+        await eventually(may_open, "he may open another one")
 
 
 @pytest.mark.parametrize("kind", ["lobby", "health"])

@@ -260,6 +260,24 @@ async def test_a_closed_table_is_shown_as_it_ended_and_has_nothing_to_reveal(ser
         assert refusal[:2] == (409, "TABLE_CLOSED")
 
 
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("reason", "a\0b"), ("reason", "x" * 257), ("case_id", "x" * 129), ("case_id", 7)],
+)
+async def test_what_is_no_reason_is_refused_before_anything_is_written(
+    served, field: str, text: object
+):
+    tables, console = served
+    table_id = (await tables.stub("operator").CreateTable(request())).table.table_id
+    async with person(console, "operator:mei") as browser:
+        body = {"reason": "asked", field: text}
+        answer = await browser.post(f"/api/tables/{table_id}/revealed", body)
+        assert told(answer)[:2] == (400, "INVALID_REQUEST")
+        assert answer.json()["error"]["field"] == field
+        log = (await browser.get("/api/log?verb=reveal")).json()
+        assert log["stories"] == []
+
+
 @pytest.mark.parametrize("path", ["", "/events"])
 async def test_a_table_that_there_is_not(served, path: str):
     async with person(served[1], "viewer:wang") as browser:

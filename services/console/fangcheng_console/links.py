@@ -30,6 +30,7 @@ from .replay import Replay, Replays, answered, exported, hand_of, seat_of, shown
 from .rule_sets import RuleSets
 from .session import Person, key_for, operator
 from .settings import ConsoleSettings
+from .verbs import is_text
 from .web import Console, Part, body_of
 
 USUAL_HOURS = 24
@@ -43,7 +44,7 @@ OPENINGS_A_MINUTE = 30
 MOST_COUNTED = 1_000
 MOST_LISTED = 200
 
-MADE, OPENED, REVOKED = "link_made", "link_opened", "link_revoked"
+MADE, OPENED, REVOKED = "make_link", "open_link", "revoke_link"
 """What the operators' log calls it."""
 NOBODY = "customer-service"
 """Who opens links, for that log: they have not signed in."""
@@ -167,7 +168,7 @@ class Links:
         expires = int(time.time()) + hours * 3_600
         link = Link(secrets.token_urlsafe(9), table_id, hand_number, expires)
         await self._log.note(
-            person.name,
+            person.subject,
             MADE,
             _target(link),
             reason=reason,
@@ -207,7 +208,7 @@ class Links:
         if await self._is_revoked(link_id):
             raise Refused(409, "LINK_REVOKED", "This link was revoked before.")
         target = made[0].entry.target
-        await self._log.note(person.name, REVOKED, target, reason=reason, case_id=case_id)
+        await self._log.note(person.subject, REVOKED, target, reason=reason, case_id=case_id)
 
     async def open(self, token: str) -> bytes:
         """The page's JSON, as that of the replay itself; written into the log before it is told."""
@@ -243,7 +244,7 @@ def _target(link: Link) -> Target:
 
 def _said(body: Mapping[str, Any], name: str) -> str:
     text = body.get(name, "")
-    if not isinstance(text, str) or len(text) > LONGEST_REASON:
+    if not isinstance(text, str) or not is_text(text, LONGEST_REASON):
         raise Refused(400, "INVALID_TEXT", f"Expected {LONGEST_REASON} characters at most.", name)
     return text.strip()
 
@@ -277,7 +278,7 @@ def feature(console: Console) -> Part:
         record = await links.record(request.path_params["token"])
         return exported(record, request.path_params["form"])
 
-    hand = "/api/replay/{table}/{hand:int}/links"
+    hand = "/api/replay/{table}/{hand}/links"
     return Part(
         [
             Route(hand, made, methods=["POST"]),

@@ -28,7 +28,8 @@ from .web import Console, Part
 
 PAGE = 50
 _LARGEST_PAGE = 500
-_LARGEST_NUMBER = 2**63 - 1
+_MOST_DIGITS = 15
+"""Of a number in an address; a thousand times as much is still one of the database."""
 _COLUMNS = (
     *("number", "time", "person", "verb", "status", "reason", "case_id", "request_id"),
     *("table_id", "hand_number", "player_id", "other_id", "pool_id", "settlement", "link_id"),
@@ -58,11 +59,12 @@ def sought(asked: Mapping[str, str]) -> Sought:
 def number_of(asked: Mapping[str, str], name: str) -> int:
     """A number of an address; 0 where it is not there, `Refused` (400) where it is none."""
     text = asked.get(name, "")
-    if text and not (
-        text.isascii() and text.isdigit() and int(text[:20]) <= _LARGEST_NUMBER // 1_000
-    ):
-        raise Refused(400, "INVALID_REQUEST", f"{name}: a whole number is needed.", name)
-    return int(text or 0)
+    if not text:
+        return 0
+    # More digits than this are no number of ours, and from some length on Python refuses them.
+    if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+        return int(text)
+    raise Refused(400, "INVALID_REQUEST", f"{name}: a whole number is needed.", name)
 
 
 def told(story: Story) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def told(story: Story) -> dict[str, Any]:
         "case_id": entry.case_id,
         "request_id": entry.request_id,
         "status": story.status,
-        "preview": entry.detail["preview"] if act else None,
+        "preview": entry.detail.get("preview"),
         "detail": None if act else entry.detail,
         "later": [
             {

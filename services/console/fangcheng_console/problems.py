@@ -34,6 +34,9 @@ _STATUSES = {
 }
 
 
+_LONGEST_PATH = 200
+
+
 class Refused(Exception):
     """A request that the console refuses."""
 
@@ -86,8 +89,16 @@ def _no_such_thing(request: Request, error: Any) -> Response:
 
 def _failed(request: Request, error: Exception) -> Response:
     """What went wrong is in the log; it may name what a person must not read."""
-    structlog.get_logger().error("a request failed", path=request.url.path, exc_info=error)
+    structlog.get_logger().error("a request failed", path=told_path(request), exc_info=error)
     return answer(500, "INTERNAL", "The console failed at this; its log tells why.")
+
+
+def told_path(request: Request) -> str:
+    """A path for the log: short, and without the link that somebody has come by."""
+    path: str = request.url.path
+    if path.startswith("/api/r/"):
+        return "/api/r/…"
+    return path if len(path) <= _LONGEST_PATH else path[:_LONGEST_PATH] + "…"
 
 
 HANDLERS: dict[Any, Any] = {

@@ -302,9 +302,10 @@ def seat_of(request: Request) -> int:
 
 def hand_of(request: Request) -> tuple[str, int]:
     """The table and the hand that a path names; `Refused`: UNKNOWN_HAND."""
-    hand = request.path_params["hand"]
+    text = request.path_params["hand"]
+    hand = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else 0
     if not 1 <= hand < 2**32:
-        raise Refused(404, "UNKNOWN_HAND", f"There was no hand {hand}.", "hand")
+        raise Refused(404, "UNKNOWN_HAND", "There was no such hand.", "hand")
     return request.path_params["table"], hand
 
 
@@ -326,7 +327,7 @@ def feature(console: Console) -> Part:
         replay = await replays.of(*hand_of(request))
         return exported(replay.record, request.path_params["form"])
 
-    hand = "/api/replay/{table}/{hand:int}"
+    hand = "/api/replay/{table}/{hand}"
     return Part(
         [
             Route(hand, shown, methods=["GET"]),

@@ -15,6 +15,7 @@ from fangcheng_kit import Kit, Servicer, StartFailed, running
 from fangcheng_kit.settings import is_postgres, split_address
 
 from .backend import Backend
+from .connections import IDLE_SECONDS, Connection, listen
 from .features import FEATURES
 from .metrics import Metrics
 from .oplog import OpLog
@@ -27,7 +28,6 @@ from .web import Console, opened
 
 _STREAMS_END_SECONDS = 2
 """How long answers in flight may take at the end; streams that still go on are cut."""
-_IDLE_SECONDS = 30
 
 
 @asynccontextmanager
@@ -68,9 +68,8 @@ async def _log(database: str) -> AsyncIterator[OpLog]:
 @contextmanager
 def _bound(address: str) -> Iterator[socket.socket]:
     host, port = split_address(address)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family)
+        listening = listen(host, port)
     except OSError as error:
         raise StartFailed(f"cannot serve the page on {address}: {error.strerror}") from error
     with listening:
@@ -85,6 +84,7 @@ async def _serving(
     server = _Server(
         uvicorn.Config(
             app,
+            http=Connection,
             lifespan="off",
             ws="none",
             log_config=None,
@@ -92,7 +92,7 @@ async def _serving(
             server_header=False,
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies or None,
-            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_keep_alive=int(IDLE_SECONDS),
             timeout_graceful_shutdown=_STREAMS_END_SECONDS,
         )
     )

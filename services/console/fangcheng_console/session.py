@@ -14,7 +14,9 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -37,6 +39,8 @@ _ROLES = ("viewer", "operator")
 _MOST_SIGNED_OUT = 10_000
 _LOOKS_SECONDS = 2.0
 """How often a stream looks whether its session is over."""
+MOST_STREAMS = 200
+"""Of one person, in all browsers."""
 LONGEST_TOKEN = 4_096
 """Characters; ours have some 200."""
 
@@ -81,6 +85,7 @@ class Sessions:
         self._secure = settings.cookie_is_secure
         # Browsers take a cookie of such a name from this host over TLS only.
         self.cookie = "__Host-fangcheng" if self._secure else "fangcheng_console"
+        self._streams: Counter[Person] = Counter()
         self._signed_out: dict[str, float] = {}
 
     def begin(self, token: str) -> Session:
@@ -152,17 +157,38 @@ class Sessions:
         )
 
     def end(self, response: Response, session: Session | None) -> None:
-        """Take the session back; a copy of its cookie is worth nothing here either."""
+        """Take the session back."""
         response.delete_cookie(
             self.cookie, path="/", secure=self._secure, httponly=True, samesite="strict"
         )
-        if session is None:
-            return
+        if session is not None:
+            self.forget(session)
+
+    def forget(self, session: Session) -> None:
+        """Let a session be over; a copy of its cookie is worth nothing here either."""
         now = time.time()
         self._signed_out = {key: until for key, until in self._signed_out.items() if until > now}
         if len(self._signed_out) >= _MOST_SIGNED_OUT:
             del self._signed_out[next(iter(self._signed_out))]
         self._signed_out[session.id] = session.expires
+
+    def check_streams(self, person: Person) -> None:
+        """Whether a person may open another stream. `Refused`: 429 (TOO_MANY_STREAMS)."""
+        if self._streams[person] >= MOST_STREAMS:
+            raise Refused(
+                429, "TOO_MANY_STREAMS", "You have too many pages open; close some of them."
+            )
+
+    @contextmanager
+    def streaming(self, person: Person) -> Iterator[None]:
+        """The person has a stream open."""
+        self._streams[person] += 1
+        try:
+            yield
+        finally:
+            self._streams[person] -= 1
+            if not self._streams[person]:
+                del self._streams[person]
 
 
 def viewer(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
@@ -187,6 +213,7 @@ def _for(roles: tuple[str, ...], handler: Handler) -> Callable[[Request], Awaita
             raise Refused(403, "OPERATORS_ONLY", "This is for operators; you are a viewer.")
         response = await handler(request, session.person)
         if response.media_type == "text/event-stream":
+            sessions.check_streams(session.person)
             return _WhileSignedIn(response, sessions, session)
         return response
 
@@ -204,6 +231,10 @@ class _WhileSignedIn(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The stream, as ASGI has it."""
+        with self._sessions.streaming(self._session.person):
+            await self._send(scope, receive, send)
+
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.ensure_future(self._stream(scope, receive, send))
         try:
             while not sending.done() and not self._sessions.is_over(self._session):

@@ -25,15 +25,18 @@ from fangcheng_client import explain
 from fangcheng_client.streams import MissingEvent, resumed
 
 from .hub import Feed, Feeds, Picture
-from .oplog import Target
+from .oplog import Status, Target
 from .problems import Refused, of_call
 from .session import Person, operator, viewer
 from .shown import PHASES, Shown, options
+from .verbs import is_text
 from .web import Console, Part, body_of
 
 GIVE_UP_SECONDS = 1.0
 """A stream that was not to be had again for so long is told of as broken."""
 SILENCE_SECONDS = 30.0
+FIRST_SECONDS = 10.0
+"""For what a reveal shows first."""
 AGAIN_SECONDS = 0.5
 SETTLE_SECONDS = 0.06
 """What had happened before comes in a burst: it is shown when it is there."""
@@ -176,7 +179,7 @@ class Tables:
         """
         table_id = request.path_params["id"]
         body = await body_of(request)
-        reason, case_id = (_text(body, name) for name in ("reason", "case_id"))
+        reason, case_id = _text(body, "reason", 256), _text(body, "case_id", 128)
         if not reason:
             raise Refused(400, "INVALID_REQUEST", "Say why the tiles are to be seen.", "reason")
         reveal_id = secrets.token_hex(16)
@@ -190,19 +193,20 @@ class Tables:
             case_id=case_id,
         )
         call = self._open_revealed(person, table_id, reveal)(0, False)
+        status: Status = "done"
         try:
-            hand_number = _hand_of((await call.read()).event)
+            async with asyncio.timeout(FIRST_SECONDS):
+                hand_number = _hand_of(await _first_of(call))
         except grpc.aio.AioRpcError as error:
-            told = of_call(error)
-            await self._log.end(
-                act,
-                person.subject,
-                "unknown" if explain(error).passes else "refused",
-                {"reason": told.reason, "message": told.message},
-            )
-            raise
+            told, status = of_call(error), "unknown" if explain(error).passes else "refused"
+        except TimeoutError:
+            told, status = Refused(503, "NO_ANSWER", "The table says nothing."), "unknown"
         finally:
             call.cancel()
+        if status != "done":
+            problem = {"reason": told.reason, "message": told.message}
+            await self._log.end(act, person.subject, status, problem)
+            raise told
         await self._log.end(act, person.subject, "done", {"hand_number": hand_number})
         if len(self._reveals) >= MOST_REVEALS:
             del self._reveals[next(iter(self._reveals))]
@@ -279,8 +283,16 @@ def _hand_of(event: events_pb2.TableEvent) -> int:
     return hand.started.hand_number + (1 if over else 0)
 
 
-def _text(body: dict[str, Any], name: str) -> str:
+async def _first_of(call: Any) -> events_pb2.TableEvent:
+    """The first event of a stream; TimeoutError for one that ends before it."""
+    async for told in call:
+        event: events_pb2.TableEvent = told.event
+        return event
+    raise TimeoutError
+
+
+def _text(body: dict[str, Any], name: str, longest: int) -> str:
     text = body.get(name, "")
-    if not isinstance(text, str):
-        raise Refused(400, "INVALID_REQUEST", f"{name} must be text.", name)
+    if not isinstance(text, str) or not is_text(text, longest):
+        raise Refused(400, "INVALID_REQUEST", f"{name}: at most {longest} characters.", name)
     return text.strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -12,7 +13,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -32,6 +33,8 @@ from .settings import ConsoleSettings
 STATIC = Path(__file__).with_name("static")
 LARGEST_BODY = 64 * 1024
 """Bytes of a request."""
+BODY_SECONDS = 20.0
+"""In which all of it must have come."""
 
 PAGES = (
     "/",
@@ -110,10 +113,16 @@ async def body_of(request: Request) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise Refused(415, "NOT_JSON", "The request must carry JSON (application/json).")
     received = bytearray()
-    async for chunk in request.stream():
-        received += chunk
-        if len(received) > LARGEST_BODY:
-            raise Refused(413, "TOO_LARGE", f"A request has {LARGEST_BODY} bytes at most.")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                received += chunk
+                if len(received) > LARGEST_BODY:
+                    raise Refused(413, "TOO_LARGE", f"A request has {LARGEST_BODY} bytes at most.")
+    except ClientDisconnect:
+        raise Refused(400, "CUT_SHORT", "The request ended before its end.") from None
+    except TimeoutError:
+        raise Refused(408, "TOO_SLOW", "The request did not come to its end in time.") from None
     try:
         body = json.loads(received)
     except (ValueError, RecursionError):

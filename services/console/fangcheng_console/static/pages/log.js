@@ -10,7 +10,7 @@ export const css = "log";
 const VERBS = [
   ...["void_hand", "close_table", "close_table_after_hand", "remove_player", "pause_pool", "close_pool", "resume_pool"],
   ...["freeze_player", "unfreeze_player", "bar_pair", "unbar_pair", "reverse_settlement", "collect_receivable"],
-  ...["write_off_receivable", "make_link", "open_link", "revoke_link", "sign_in"],
+  ...["write_off_receivable", "reveal", "make_link", "open_link", "revoke_link", "sign_in"],
 ];
 const STATUSES = ["done", "refused", "unknown"];
 const BADGES = { done: "badge good", refused: "badge warn", unknown: "badge bad" };
@@ -209,12 +209,14 @@ export function open(root, params, app) {
     list.length ? html`<ul>${list.map((said) => html`<li>${sentence(said, state.currencies)}</li>`)}</ul>` : nothing;
 
   function acted(story) {
-    return html`<h3>${t("log.shown")}</h3>
-      ${says([...story.preview.says, ...story.preview.warnings])}
+    const { preview } = story; // an act that is not shown before has none
+    return html`${
+        preview ? html`<h3>${t("log.shown")}</h3>${says([...preview.says, ...preview.warnings])}` : nothing
+      }
       <h3>${t("log.came")}</h3>
       ${story.later.length ? html`<ol class="log-later">${story.later.map(later)}</ol>` : html`<p>${t("log.came.nothing")}</p>`}
       ${
-        story.status === "unknown"
+        preview && story.status === "unknown"
           ? html`<p><button type="button" class="button" @click=${() => again(story)}>${t("log.again")}</button></p>`
           : nothing
       }
