@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import records_pb2
-from fangcheng_console.links import Link, Signer
+from fangcheng_console.links import MADE, Link, Signer
 from fangcheng_console.settings import ConsoleSettings
 from fangcheng_rules.rulesets import BUILT_IN
 from tests.console.keeping import Keeping, keeping
@@ -489,7 +489,7 @@ def test_a_link_shows_the_moment_to_a_stranger_until_it_is_revoked(
     assert "mei" in lines[2]
     page.locator("[data-number] summary").last.click()
     expect(page.locator("[data-number]").last).to_contain_text("good until")
-    page.locator("select[name='verb']").select_option("link_made")
+    page.locator("select[name='verb']").select_option(MADE)
     page.get_by_role("button", name="Find").click()
     expect(page.locator("[data-number]")).to_have_count(1)
 

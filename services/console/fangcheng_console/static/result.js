@@ -14,6 +14,7 @@ import { reasonName, signed, tone } from "./money.js";
 import { nameOf } from "./table.js";
 import { formatTiles, tileName, tileRow } from "./tiles.js";
 import words from "./result.i18n.js";
+import { dissolved } from "./words.js";
 
 add(words);
 
@@ -34,8 +35,7 @@ export function headline(state) {
   if (hand.draw) return t("result.draw");
   if (hand.eight_flowers) return t("result.eight_flowers", { name: name(hand.eight_flowers.seat ?? 0) });
   if (hand.escape) return t("result.escape", { name: name(hand.escape.seat ?? 0) });
-  const { reason } = hand.dissolved ?? {};
-  return reason ? t("result.dissolved.why", { reason }) : t("result.dissolved");
+  return dissolved(hand.dissolved);
 }
 
 function won(win, name) {

@@ -22,9 +22,10 @@ export function reasonOf(reason) {
   return has(`told.reason.${reason}`) ? t(`told.reason.${reason}`) : reason.replaceAll("_", " ");
 }
 
-// Why a hand was dissolved: of the table's own accord, or in an operator's words.
-export function dissolvedWhy(reason = "") {
-  return has(`told.dissolved.${reason}`) ? t(`told.dissolved.${reason}`) : reason;
+// That a hand was dissolved, and why: of the table's own accord, or in an operator's words.
+export function dissolved({ reason } = {}) {
+  if (!reason) return t("told.dissolved");
+  return t("told.dissolved.why", { why: has(`told.dissolved.${reason}`) ? t(`told.dissolved.${reason}`) : reason });
 }
 
 const TOLD = {
@@ -90,7 +91,7 @@ function endOf(hand, name) {
   if (hand.draw) return t("told.ended.draw");
   if (hand.escape) return t("told.ended.escape", { name: name(hand.escape.seat) });
   if (hand.eight_flowers) return t("told.ended.flowers", { name: name(hand.eight_flowers.seat) });
-  if (!hand.win) return t("told.ended.dissolved", { why: dissolvedWhy(hand.dissolved?.reason) });
+  if (!hand.win) return dissolved(hand.dissolved);
   const { winners, tile, by, from_seat } = hand.win;
   const params = {
     names: winners.map(name).join(t("told.and")),
