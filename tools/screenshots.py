@@ -7,7 +7,6 @@ plain areas lose nothing by, so that each stays below `MOST_BYTES`.
 
 from __future__ import annotations
 
-import base64
 import struct
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from playwright.sync_api import Browser, Page
 
 from fangcheng_client import follow_tables
-from tests.system.browser import beside, chromium, opened
+from tests.system.browser import beside, chromium, opened, pixels_of
 from tests.system.pages import READY, Places, link, places, token
 from tests.system.running import Running, running
 
@@ -39,23 +38,6 @@ LIVE = {"table", "lobby", "health"}
 """They are never done with what they are sent."""
 UNDER_WAY = range(34, 48)
 """Tiles left in the wall."""
-
-PIXELS = """
-async (png) => {
-  const image = new Image();
-  image.src = "data:image/png;base64," + png;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width, image.height);
-  const context = canvas.getContext("2d");
-  context.drawImage(image, 0, 0);
-  const pixels = context.getImageData(0, 0, image.width, image.height).data;
-  let text = "";
-  for (let at = 0; at < pixels.length; at += 32768) {
-    text += String.fromCharCode(...pixels.subarray(at, at + 32768));
-  }
-  return [image.width, image.height, btoa(text)];
-}
-"""
 
 
 def main(names: tuple[str, ...]) -> None:
@@ -114,8 +96,9 @@ def with_palette(page: Page, png: bytes) -> bytes:
 
     They are 256, or fewer where the picture would be larger than `MOST_BYTES`.
     """
-    width, height, text = page.evaluate(PIXELS, base64.b64encode(png).decode())
-    pixels = np.frombuffer(base64.b64decode(text), "<u4") & 0xFFFFFF  # without the opacity
+    picture = pixels_of(page, png)
+    height, width, _ = picture.shape
+    pixels = picture.view("<u4").ravel() & 0xFFFFFF  # without the opacity
     packed, which, counts = np.unique(pixels, return_inverse=True, return_counts=True)
     colours = packed[:, None] >> np.array([0, 8, 16]) & 0xFF
     frequent = colours[np.argsort(-counts, kind="stable")]

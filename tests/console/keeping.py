@@ -125,8 +125,7 @@ async def keeping(folder: Path, **settings: Any) -> AsyncIterator[Keeping]:
             console(
                 folder,
                 table=f"127.0.0.1:{port}",
-                wallet=f"127.0.0.1:{port}",
-                **{"evaluation": evaluator.address, **settings},
+                **{"wallet": f"127.0.0.1:{port}", "evaluation": evaluator.address, **settings},
             ) as world,
         ):
             kept.world, kept.evaluator = world, evaluator.address

@@ -12,8 +12,9 @@ import pytest
 from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_console import findings as rules
+from fangcheng_console.backend import SERVICES
 from fangcheng_console.figures import FIGURES, Figures
-from fangcheng_console.findings import SERVICES, Finding, findings
+from fangcheng_console.findings import Finding, findings
 from fangcheng_console.health import Check, Health, Ledger, Serving
 from fangcheng_console.lobby import Tables
 from fangcheng_console.scrape import SERIES, Process, Scraper, Snapshot, targets

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from fangcheng_console import hub
 from fangcheng_console.hub import Feed, Feeds
 from tests.table.world import until
 
@@ -126,6 +127,17 @@ async def test_who_reads_slowly_keeps_nobody_waiting_and_gets_the_newest():
         await slow.until(lambda: slow.pictures[-1]["n"] == 29)
         assert len(slow.pictures) <= 4
         assert len(quick.pictures) >= 30
+
+
+async def test_who_takes_nothing_any_more_has_gone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(hub, "SLOWEST_SECONDS", 0.1)
+    feed, viewer = Feed(gather_seconds=0), Viewer()
+    feed.publish(lambda: {"n": 1})
+    viewer.reads.clear()
+    async with asyncio.timeout(60):
+        await viewer.look(feed)  # it is no fault of ours
+    assert feed.viewers == 0
+    assert viewer.pictures == []
 
 
 async def test_a_newcomer_is_sent_a_picture_made_anew():

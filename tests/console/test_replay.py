@@ -21,6 +21,8 @@ from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import serving
 from fangcheng_kit.principal import mint_token
 from fangcheng_rules.rulesets import RULE_SETS
+from fangcheng_wallet.service import open_service as open_wallet
+from fangcheng_wallet.settings import WalletSettings
 from tests.system.running import free_port
 from tests.table.hands import played_record
 
@@ -246,22 +248,28 @@ async def test_without_an_evaluator_the_replay_is_shown(tmp_path: Path) -> None:
             assert await refused(browser, f"{path}/analysis?seat=0") == (503, "UNAVAILABLE")
 
 
-async def test_an_evaluator_that_comes_later_is_heard(tmp_path: Path) -> None:
-    port = free_port()
-    async with keeping(tmp_path, evaluation=f"127.0.0.1:{port}") as kept:
+async def test_an_evaluator_and_a_wallet_that_come_later_are_heard(tmp_path: Path) -> None:
+    evaluator, wallet = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    more: dict[str, Any] = {"dev_key": KEY, "grace_seconds": 0.1, "drain_seconds": 0}
+    async with keeping(tmp_path, evaluation=evaluator, wallet=wallet) as kept:
         assert kept.world is not None
         path = REPLAY + kept.keep(played_record("baishan_kele", 1))
         async with kept.world.browser("viewer:wang") as browser:
-            assert (await asked(browser, path))["rule_set"] is None
-            settings = EvaluationSettings(
-                dev_key=KEY, listen=f"127.0.0.1:{port}", grace_seconds=0.1, drain_seconds=0
-            )
+
+            async def is_told(name: str) -> bool:
+                return bool((await asked(browser, path))[name])
+
+            assert not await is_told("rule_set")
+            settings = EvaluationSettings(listen=evaluator, **more)
             async with serving("evaluation", settings, evaluation.open_service):
-
-                async def is_known() -> bool:
-                    return (await asked(browser, path))["rule_set"] is not None
-
-                await until(is_known, "the rule set is told")
+                await until(lambda: is_told("rule_set"), "the rule set is told")
+            assert not await is_told("currencies")
+            before = kept.asked
+            ledger = WalletSettings(listen=wallet, database=str(tmp_path / "wallet.db"), **more)
+            async with serving("wallet", ledger, open_wallet):
+                await until(lambda: is_told("currencies"), "the currencies are told")
+            assert await is_told("currencies")
+            assert kept.asked == before  # for the record is kept
 
 
 async def test_a_table_that_is_gone_has_no_commitment_of_its_own(kept: Keeping) -> None:

@@ -128,7 +128,7 @@ def test_whatever_a_table_may_say_has_its_words() -> None:
     keys |= {f"told.drawn.{origin}" for origin in get_args(DrawOrigin) if origin != "front"}
     keys |= {f"told.meld.{kind}" for kind in MeldKind}
     keys |= {f"reason.{reason}" for reason in (*get_args(TransferReason), "fee")}
-    keys |= {f"told.dissolved.{reason}" for reason in ("vote", "deserted")}
+    keys |= {f"result.dissolved.{reason}" for reason in ("vote", "deserted")}
     assert keys <= known, sorted(keys - known)
 
 

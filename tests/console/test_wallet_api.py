@@ -264,6 +264,11 @@ def test_a_title_is_held_from_its_points_to_where_the_next_begins(points: int, t
     assert title_of(rules_pb2.RuleSet(), points) is None
 
 
+def test_a_word_of_a_newer_wallet_is_told_as_its_number() -> None:
+    for state, expected in ((settlement_pb2.HOLD_STATE_OPEN, "open"), (77, "77")):
+        assert plain(settlement_pb2.Hold(state=state))["state"] == expected
+
+
 def test_numbers_that_a_page_cannot_hold_are_text() -> None:
     for score, expected in ((2**53, 2**53), (2**53 + 1, str(2**53 + 1)), (-(2**60), str(-(2**60)))):
         assert plain(wallet_pb2.Standing(score=score))["score"] == expected

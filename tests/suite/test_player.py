@@ -11,7 +11,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import grpc.aio
@@ -30,6 +30,7 @@ from fangcheng_client import TableView
 from fangcheng_client.notation import parse
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_suite.access import Access
+from fangcheng_suite.bots import crowd
 from fangcheng_suite.bots.player import Bot, NotSeated, Place
 
 from .arena import Arena
@@ -136,6 +137,8 @@ class FakeMatchmaker(matchmaking_pb2_grpc.MatchmakingServiceServicer):
     breaks: int = 0
     joined: list[matchmaking_pb2.JoinQueueRequest] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    too_late: tuple[grpc.StatusCode, str] | None = None
+    """Who would leave the queue is refused so."""
 
     async def GetPlayerStatus(
         self, request: Any, context: Any
@@ -152,6 +155,8 @@ class FakeMatchmaker(matchmaking_pb2_grpc.MatchmakingServiceServicer):
     async def LeaveQueue(
         self, request: matchmaking_pb2.LeaveQueueRequest, context: Any
     ) -> matchmaking_pb2.LeaveQueueResponse:
+        if self.too_late:
+            await refuse(context, *self.too_late)
         self.left.append(request.ticket_id)
         return matchmaking_pb2.LeaveQueueResponse()
 
@@ -441,12 +446,72 @@ async def test_a_seat_from_before_is_taken_up_where_its_table_is_now() -> None:
     assert matchmaker.joined == []
 
 
+def queued(**more: Any) -> matchmaking_pb2.GetPlayerStatusResponse:
+    """The status of one who has a ticket of another pool from a start before."""
+    ticket = {"ticket_id": "k0", "pool_id": "kele-practice", **more}
+    return matchmaking_pb2.GetPlayerStatusResponse(ticket=matchmaking_pb2.Ticket(**ticket))
+
+
+@pytest.mark.parametrize("too_late", [None, (grpc.StatusCode.NOT_FOUND, "UNKNOWN_TICKET")])
+@pytest.mark.parametrize("more", [{}, {"pool_id": "kele-demo", "standby": True}])
+async def test_a_ticket_of_another_pool_or_on_standby_is_given_back(
+    more: dict[str, Any], too_late: tuple[grpc.StatusCode, str] | None
+) -> None:
+    table = asked(FakeTable())
+    matchmaker = FakeMatchmaker(queued(**more), too_late=too_late)
+    async with playing(table, matchmaker=matchmaker) as bot:
+        endpoint = bot.access.target_of("table")
+        matchmaker.states = [assigned(table_id="t1", seat=2, endpoint=endpoint)]
+        assert await bot.play("kele-demo") == Place("t1", 2, endpoint)
+    assert matchmaker.left == ([] if too_late else ["k0"])
+    [joined] = matchmaker.joined
+    assert (joined.pool_id, joined.standby) == ("kele-demo", False)
+
+
+async def test_a_ticket_of_another_pool_that_is_seated_meanwhile_is_played() -> None:
+    table = asked(FakeTable())
+    matchmaker = FakeMatchmaker(
+        queued(), too_late=(grpc.StatusCode.FAILED_PRECONDITION, "ALREADY_SEATED")
+    )
+    async with playing(table, matchmaker=matchmaker) as bot:
+        endpoint = bot.access.target_of("table")
+        matchmaker.states = [assigned(table_id="t1", seat=2, endpoint=endpoint)]
+        assert await bot.play("kele-demo") == Place("t1", 2, endpoint)
+    assert matchmaker.joined == []
+
+
 async def test_a_ticket_that_failed_tells_why() -> None:
     problem = rules_pb2.Problem(reason="INSUFFICIENT_BALANCE", message="too little silver")
     failed = matchmaking_pb2.Ticket(state=matchmaking_pb2.TICKET_STATE_FAILED, problem=problem)
     async with playing(FakeTable(), matchmaker=FakeMatchmaker(states=[failed])) as bot:
         with pytest.raises(NotSeated, match="too little silver"):
             await bot.play("kele-demo")
+
+
+async def test_trouble_that_stays_the_same_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowd, "FIRST_PAUSE_SECONDS", 0.0)
+
+    class Wealthy(crowd.Bank):
+        async def give(self, player_id: str, amount: int = 0) -> int:
+            return 0
+
+    class Unlucky(Bot):
+        troubles: ClassVar[list[str]] = ["frozen", "frozen", "", "frozen", "paused", "frozen"]
+
+        async def play(self, pool_id: str, *, standby: bool = False) -> Place | None:
+            if not self.troubles:
+                raise asyncio.CancelledError
+            trouble = self.troubles.pop(0)
+            if trouble:
+                raise NotSeated(trouble)
+            return None
+
+    access = Access(lambda service: "127.0.0.1:1", KEY)
+    bot = Unlucky("bot-mei", access)
+    told: list[str] = []
+    with pytest.raises(asyncio.CancelledError):
+        await crowd.keep_playing(bot, "kele-demo", Wealthy(access), report=told.append)
+    assert told == ["frozen", "frozen", "paused", "frozen"]
 
 
 async def test_a_ticket_that_was_left_leads_nowhere() -> None:

@@ -14,6 +14,7 @@ test, and what is async runs `beside` it.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import re
 from collections.abc import Coroutine, Iterator
@@ -22,6 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
+import numpy as np
+from numpy.typing import NDArray
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
 from .debian import installed
@@ -30,6 +33,23 @@ from .running import LONG_SECONDS
 LONG_MS = LONG_SECONDS * 1_000
 
 T = TypeVar("T")
+
+PIXELS = """
+async (png) => {
+  const image = new Image();
+  image.src = "data:image/png;base64," + png;
+  await image.decode();
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const pixels = context.getImageData(0, 0, image.width, image.height).data;
+  let text = "";
+  for (let at = 0; at < pixels.length; at += 32768) {
+    text += String.fromCharCode(...pixels.subarray(at, at + 32768));
+  }
+  return [image.width, image.height, btoa(text)];
+}
+"""
 
 
 @contextlib.contextmanager
@@ -104,6 +124,12 @@ def opened(
     finally:
         context.close()
     assert tab.problems == [], tab.problems
+
+
+def pixels_of(page: Page, png: bytes) -> NDArray[np.uint8]:
+    """The pixels of a picture, by row, column and channel (red, green, blue, opacity)."""
+    width, height, text = page.evaluate(PIXELS, base64.b64encode(png).decode())
+    return np.frombuffer(base64.b64decode(text), np.uint8).reshape(height, width, 4)
 
 
 def beside(work: Coroutine[Any, Any, T]) -> T:

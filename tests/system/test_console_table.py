@@ -276,11 +276,13 @@ def test_keys_turn_the_table_stop_the_picture_and_lead_to_the_next(scene: Scene,
         behind = page.locator("[data-behind]")
         behind.wait_for()
         stopped = page.evaluate(READ)
+        said = page.locator(".table-log li").all_inner_texts()
         page.wait_for_function(
             "() => Number(document.querySelector('[data-behind]').dataset.behind) > 4"
         )
         assert page.evaluate(READ)["tiles"] == stopped["tiles"]
         assert page.evaluate(READ)["number"] == stopped["number"]
+        assert page.locator(".table-log li").all_inner_texts() == said
         page.keyboard.press(" ")
         at_number(page, stopped["number"] + 5)
         expect(behind).to_have_count(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from itertools import combinations
 
@@ -13,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from fangcheng_client import notation
 from fangcheng_rules.tiles import NAMES_ZH
 
-from .browser import opened
+from .browser import opened, pixels_of
 from .running import Running
 
 pytestmark = pytest.mark.system
@@ -33,17 +32,6 @@ async (codes) => {
 """
 LOADED = """
 () => [...document.querySelectorAll("use")].every((drawn) => drawn.getBBox().width > 0)
-"""
-PIXELS = """
-async (png) => {
-  const image = new Image();
-  image.src = "data:image/png;base64," + png;
-  await image.decode();
-  const canvas = new OffscreenCanvas(image.width, image.height);
-  const context = canvas.getContext("2d");
-  context.drawImage(image, 0, 0);
-  return Array.from(context.getImageData(0, 0, image.width, image.height).data);
-}
 """
 
 
@@ -99,10 +87,7 @@ def test_no_two_tiles_look_alike_at_24_pixels(page: Page) -> None:
     page.evaluate(DRAWN, CODES)
     page.wait_for_function(LOADED)
     row = page.locator("svg.tiles")
-    box = row.bounding_box()
-    assert box is not None
-    data = page.evaluate(PIXELS, base64.b64encode(row.screenshot()).decode())
-    picture = np.array(data, np.int16).reshape(-1, round(box["width"]), 4)
+    picture = pixels_of(page, row.screenshot()).astype(np.int16)
     # A rim of a pixel, and a pixel between tiles.
     drawn = {code: picture[1:33, 25 * at + 1 : 25 * at + 25] for at, code in enumerate(CODES)}
     closest, one, other = min(

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from .backend import SERVICES
 from .scrape import SCRAPE_SECONDS, Process, Scraper, added, quantile, total
 
 KEPT_SECONDS = 60 * 60
 RATE_SECONDS = 60.0
 WAIT_SECONDS = 5 * 60.0
 """Few players are seated in a minute; their waits are told over this."""
-SERVICES = ("matchmaking", "table", "wallet", "evaluation")
 
 FIGURES = (
     "tables",

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .backend import SERVICES
 from .scrape import Process, Scraper, added, quantile, total
 
-SERVICES = ("matchmaking", "table", "wallet", "evaluation")
 FAILED = frozenset({"INTERNAL", "UNKNOWN", "DATA_LOSS", "UNAVAILABLE", "DEADLINE_EXCEEDED"})
 """Statuses that tell of a fault of ours, or of what is below us; others are the caller's."""
 

@@ -20,8 +20,9 @@ from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng_client import explain
 from fangcheng_kit.background import running
 
+from .backend import SERVICES
 from .figures import load_of
-from .findings import FAILED, SERVICES, findings, lag, saturation
+from .findings import FAILED, findings, lag, saturation
 from .lobby import Tables, troubles_of
 from .scrape import Process, Scraper, quantile, total
 

@@ -15,8 +15,8 @@ def plain(message: Message) -> Any:
     """A message as JSON: fields by their names of the contract, whether they are set or not.
 
     Whole numbers are numbers (text beyond 2^53), moments are milliseconds since 1970, enums are
-    words without their prefix (`open`), what is not set of messages, of a oneof or of `optional`
-    is null.
+    words without their prefix (`open`; those of a newer service, unknown here, their number as
+    text), what is not set of messages, of a oneof or of `optional` is null.
     """
     if isinstance(message, Timestamp):
         return message.ToMilliseconds()
@@ -45,7 +45,10 @@ def _value(field: Any, value: Any) -> Any:
     if field.enum_type is not None:
         # HOLD_STATE_OPEN of HoldState: all words of an enum begin with the first's.
         unspecified = field.enum_type.values_by_number[0].name
-        word = field.enum_type.values_by_number[value].name
+        known = field.enum_type.values_by_number.get(value)
+        if known is None:
+            return str(value)
+        word: str = known.name
         return word.removeprefix(unspecified.removesuffix("UNSPECIFIED")).lower()
     if isinstance(value, int) and not isinstance(value, bool):
         return whole(value)

@@ -49,7 +49,7 @@ class Replay:
     rule_set: rules_pb2.RuleSet | None
     """As the evaluation service describes it; None where it does not know that revision."""
     currencies: list[dict[str, Any]]
-    """Names and digits of the wallet's; none where it did not tell."""
+    """Names and digits of the wallet's; none until it has told."""
     bodies: dict[str, bytes] = field(default_factory=dict)
     """JSON of what was asked of it, compressed; by what was asked."""
 
@@ -100,9 +100,13 @@ class Replays:
         `AioRpcError`: UNKNOWN_TABLE, UNKNOWN_HAND, TABLE_ARCHIVED, HAND_NOT_FINISHED.
         """
         key = table_id, hand_number
-        if key in self._kept:
+        known = self._kept.get(key)
+        if known is not None:
             self._kept.move_to_end(key)
-            return self._kept[key]
+            if known.record.stakes and not known.currencies:
+                known.currencies = await currencies_of(self._backend)
+                known.bodies.pop("page", None)
+            return known
         request = records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=hand_number)
         answer, commitment, currencies = await asyncio.gather(
             self._backend.records.GetHandRecord(request),

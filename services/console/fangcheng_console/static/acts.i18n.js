@@ -158,7 +158,7 @@ export default {
     "act.verb.sign_in": "登录",
     "act.verb.make_link": "生成链接",
     "act.verb.open_link": "打开链接",
-    "act.verb.revoke_link": "作废链接",
+    "act.verb.revoke_link": "撤销链接",
     "act.verb.remove": "移出玩家",
     "act.verb.seat_player": "安排入座",
     "act.verb.reveal": "查看暗牌",

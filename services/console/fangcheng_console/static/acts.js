@@ -1,7 +1,7 @@
 // Acts of operators in words: what a preview, an outcome or a line of the log says (verbs.py).
 
 import words from "./acts.i18n.js";
-import { add, has, locale, t, time } from "./i18n.js";
+import { add, format, has, t, time } from "./i18n.js";
 import { amount, currencies } from "./money.js";
 
 add(words);
@@ -55,5 +55,5 @@ function sum({ currency, book, amount: value }, known) {
 
 function list(items) {
   if (!items.length) return t("act.nobody");
-  return new Intl.ListFormat(locale(), { type: "conjunction" }).format(items);
+  return format("ListFormat", { type: "conjunction" }).format(items);
 }

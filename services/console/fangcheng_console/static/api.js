@@ -42,8 +42,10 @@ async function call(method, path, body, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
+    answered(false);
     throw new Problem(0, "CONSOLE_AWAY", "The console does not answer.");
   }
+  answered(true);
   const text = await response.text();
   let told;
   try {
@@ -58,11 +60,18 @@ async function call(method, path, body, signal) {
 }
 
 const RETRY_MS = [500, 1_000, 2_000, 5_000];
-let away = 0;
+let away = 0; // streams that nobody answers
+let isUnanswered = false; // the last call
 
 function count(change) {
   away += change;
-  listeners.away(away > 0);
+  listeners.away(away > 0 || isUnanswered);
+}
+
+function answered(isAnswered) {
+  if (isUnanswered === !isAnswered) return;
+  isUnanswered = !isAnswered;
+  count(0);
 }
 
 // Follow a stream: onMessage gets what each event says, the whole latest state every time.
@@ -87,6 +96,7 @@ export function stream(path, onMessage, onProblem = () => {}) {
     source.onmessage = (event) => {
       failures = 0;
       tell(false);
+      answered(true);
       onMessage(JSON.parse(event.data));
     };
     source.onerror = () => {

@@ -3,6 +3,7 @@
 import { get, listen, remove } from "./api.js";
 import * as i18n from "./i18n.js";
 import { html, nothing, render } from "./lit.js";
+import { said } from "./problems.js";
 import { ROUTES, routeOf } from "./routes.js";
 import shellWords from "./shell.i18n.js";
 
@@ -72,8 +73,11 @@ function followed(event) {
   if (!link || event.defaultPrevented || event.button !== 0) return;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   if (link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
-  if (link.getAttribute("href").startsWith("#") || !routeOf(link.pathname)) return;
+  const within = /^#(.+)/.exec(link.getAttribute("href"));
+  if (!within && !routeOf(link.pathname)) return;
   event.preventDefault();
+  // A place within the page is no other page: nothing is opened again.
+  if (within) return document.getElementById(within[1])?.focus();
   navigate(link.href);
 }
 
@@ -81,6 +85,8 @@ async function show({ moved = false } = {}) {
   const number = ++opened;
   close();
   close = () => {};
+  // What was asked of the page before is not asked of this one.
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   state.keys = [];
   state.menu = false;
   const found = routeOf(location.pathname);
@@ -173,7 +179,7 @@ function broken(root, error) {
   render(
     html`<section class="empty">
       <h1>${t("shell.failed")}</h1>
-      <p class="error" role="alert">${error.message}</p>
+      <p class="error" role="alert">${said(error)}</p>
       <p><button class="button" @click=${() => show()}>${t("shell.again")}</button></p>
     </section>`,
     shown,
@@ -205,10 +211,7 @@ async function signOut() {
   try {
     await remove("/api/session");
   } catch {
-    // Whoever cannot be reached has not taken the session back: the person must know.
-    state.away = true;
-    draw();
-    return;
+    return; // The session was not taken back; api.js has told that nobody answers.
   }
   state.person = null;
   navigate("/sign-in");
@@ -366,6 +369,6 @@ addEventListener("popstate", () => show({ moved: true }));
 try {
   await readSession();
 } catch {
-  state.away = true;
+  // api.js has told that nobody answers; without a session one comes to the page that signs in.
 }
 show();

@@ -1,6 +1,6 @@
 // Small charts of figures over time, drawn by uPlot in the colours of the theme.
 
-import { locale } from "./i18n.js";
+import { format } from "./i18n.js";
 import uPlot from "./vendor/uplot/uPlot.js";
 
 const LINES = ["--accent", "--warn"];
@@ -11,18 +11,13 @@ function colour(name, share = 100) {
 }
 
 function clock(seconds) {
-  return new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(
-    new Date(seconds * 1000),
-  );
+  return format("DateTimeFormat", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(new Date(seconds * 1000));
 }
 
 // A chart in an element. `series`: [{label, show(value) -> text}]; `least`: what the axis reaches at
 // least; `told(text)`: what stands under the pointer, "" when it has left.
 // Returns {set([times in s, values, …]), close()}; a value that nobody knows is null, and a gap.
 export function chart(root, { series, height = 56, least = 1, told = () => {} }) {
-  let plot = null;
-  let data = [[], ...series.map(() => [])];
-
   function line(index) {
     const name = LINES[index % LINES.length];
     return {
@@ -48,40 +43,34 @@ export function chart(root, { series, height = 56, least = 1, told = () => {} })
     told(`${clock(self.data[0][at])} · ${said.join(", ")}`);
   }
 
-  function begin() {
-    plot?.destroy();
-    plot = new uPlot(
-      {
-        width: Math.max(root.clientWidth, 40),
-        height,
-        padding: [4, 0, 2, 0],
-        legend: { show: false },
-        cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 5 } },
-        scales: {
-          x: { time: true },
-          y: { range: (_self, low, high) => [Math.min(0, low ?? 0), Math.max(least, (high ?? 0) * 1.1)] },
-        },
-        axes: [{ show: false }, { show: false }],
-        series: [{}, ...series.map((_, index) => line(index))],
-        hooks: { setCursor: [under] },
+  const width = () => Math.max(root.clientWidth, 40);
+  const plot = new uPlot(
+    {
+      width: width(),
+      height,
+      padding: [4, 0, 2, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 5 } },
+      scales: {
+        x: { time: true },
+        y: { range: (_self, low, high) => [Math.min(0, low ?? 0), Math.max(least, (high ?? 0) * 1.1)] },
       },
-      data,
-      root,
-    );
-  }
-
+      axes: [{ show: false }, { show: false }],
+      series: [{}, ...series.map((_, index) => line(index))],
+      hooks: { setCursor: [under] },
+    },
+    [[], ...series.map(() => [])],
+    root,
+  );
   const resized = new ResizeObserver(() => {
-    const width = Math.max(root.clientWidth, 40);
-    if (plot && plot.width !== width) plot.setSize({ width, height });
+    if (plot.width !== width()) plot.setSize({ width: width(), height });
   });
-  const themed = () => plot?.redraw(false);
-  begin();
+  const themed = () => plot.redraw(false);
   resized.observe(root);
   document.addEventListener("themechange", themed);
   return {
     set(columns) {
-      data = columns;
-      plot.setData(data);
+      plot.setData(columns);
     },
     close() {
       resized.disconnect();

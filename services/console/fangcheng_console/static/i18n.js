@@ -1,7 +1,7 @@
 // Words in the person's language. Each page and module brings its own: {en: {…}, zh: {…}}.
 
 const words = { en: {}, zh: {} };
-export const LANGUAGES = ["en", "zh"];
+const LANGUAGES = ["en", "zh"];
 
 let chosen = stored() ?? (navigator.language.startsWith("zh") ? "zh" : "en");
 
@@ -38,15 +38,25 @@ export function t(key, params = {}) {
   return text.replace(/\{(\w+)\}/g, (all, name) => (name in params ? params[name] : all));
 }
 
-// Numbers, times and durations as the language writes them.
+// Formats of Intl in the language, each made once: to make one costs more than to use it a hundred times.
+const formats = new Map();
+
+export function format(kind, options = {}) {
+  const key = `${kind} ${locale()} ${JSON.stringify(options)}`;
+  if (!formats.has(key)) formats.set(key, new Intl[kind](locale(), options));
+  return formats.get(key);
+}
+
+// Numbers and times as the language writes them.
 export function number(value) {
-  return new Intl.NumberFormat(locale()).format(value);
+  return format("NumberFormat").format(value);
 }
 
 export function time(ms, { date = false } = {}) {
   const shown = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
-  if (date) Object.assign(shown, { year: "numeric", month: "2-digit", day: "2-digit" });
-  return new Intl.DateTimeFormat(locale(), shown).format(new Date(ms));
+  // In English by its name: 01/12 is a day in January to some, in December to others.
+  if (date) Object.assign(shown, { year: "numeric", month: chosen === "zh" ? "2-digit" : "short", day: "2-digit" });
+  return format("DateTimeFormat", shown).format(new Date(ms));
 }
 
 export function locale() {

@@ -12,7 +12,7 @@ const FOUR = "每种序数牌四张全有计一次；输家的只看吃和碰。
 const TRIPLETS = "四组刻子或杠。";
 const THREE_CLOSED = "胡牌者开门，其余三家都没开门。";
 const TRIPLE = "三个相同的顺子；输家的须三个都是吃的。";
-const ESCAPE = "逃跑的座位付给系统的分。";
+const ESCAPE = "逃跑的座位付给平台的分。";
 const ONLY_DISCARDER = "点炮胡时只由点炮者付自己的那一份。";
 const SEVERAL = "同一张牌能胡的都胡；关闭则只有最近的一家胡（截胡）。";
 

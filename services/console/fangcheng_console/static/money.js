@@ -1,6 +1,7 @@
 // Amounts as people read them, and the words for why money moved.
 
-import { add, has, language, locale, t } from "./i18n.js";
+import { add, format, has, language, t } from "./i18n.js";
+import { html, nothing } from "./lit.js";
 import words from "./money.i18n.js";
 
 add(words);
@@ -16,7 +17,7 @@ export function amount(value, minorDigits = 0) {
   const digits = String(whole < 0n ? -whole : whole).padStart(minorDigits + 1, "0");
   const head = digits.slice(0, digits.length - minorDigits);
   const tail = minorDigits ? `.${digits.slice(-minorDigits)}` : "";
-  const grouped = new Intl.NumberFormat(locale(), { useGrouping: true }).format(BigInt(head));
+  const grouped = format("NumberFormat", { useGrouping: true }).format(BigInt(head));
   return `${whole < 0n ? MINUS : ""}${grouped}${tail}`;
 }
 
@@ -29,6 +30,11 @@ export function signed(value, minorDigits = 0) {
 export function tone(value) {
   const whole = BigInt(value);
   return whole > 0n ? "good" : whole < 0n ? "bad" : "";
+}
+
+/** What an amount is of, a currency and its book, as it is called: `money` as of currencies(). */
+export function unit({ money }, one) {
+  return html`<span class="wallet-unit">${money.name(one.currency)}${one.book ? html` <span class="muted">${money.book(one.book)}</span>` : nothing}</span>`;
 }
 
 /** Why something was paid or entered, in words; a reason of somebody else's stays as it is. */

@@ -14,7 +14,6 @@ import { reasonName, signed, tone } from "./money.js";
 import { nameOf } from "./table.js";
 import { formatTiles, tileName, tileRow } from "./tiles.js";
 import words from "./result.i18n.js";
-import { dissolved } from "./words.js";
 
 add(words);
 
@@ -27,16 +26,20 @@ const listed = (texts) => texts.join(t("result.comma"));
 // `{zh: "荒庄", en: "drawn hand"}` in the page's language.
 const named = (item) => (language() === "zh" ? item.name_zh : item.name_en) || item.id;
 
-// How a hand ended, in a sentence.
-export function headline(state) {
-  const { hand } = state.ended;
-  const name = (seat) => nameOf(state, seat);
+// How a hand ended, in a sentence without its full stop; `name(seat)` is who sits there.
+export function ending(hand, name) {
   if (hand.win) return won(hand.win, name);
   if (hand.draw) return t("result.draw");
   if (hand.eight_flowers) return t("result.eight_flowers", { name: name(hand.eight_flowers.seat ?? 0) });
   if (hand.escape) return t("result.escape", { name: name(hand.escape.seat ?? 0) });
-  return dissolved(hand.dissolved);
+  const { reason } = hand.dissolved ?? {};
+  if (!reason) return t("result.dissolved");
+  // Of the table's own accord, or in an operator's words.
+  const known = `result.dissolved.${reason}`;
+  return t("result.dissolved.why", { reason: has(known) ? t(known) : reason });
 }
+
+const endingOf = (state) => ending(state.ended.hand, (seat) => nameOf(state, seat));
 
 function won(win, name) {
   const params = {
@@ -184,7 +187,7 @@ export function resultWords(state, ruleSet, money) {
   if (!state.ended) return nothing;
   const paid = payments(state, ruleSet, money);
   return html`<section class="result" data-ended=${state.ended.hand_number}>
-    <h2 class="result-head">${headline(state)}</h2>
+    <h2 class="result-head">${endingOf(state)}</h2>
     ${winners(state, ruleSet).map((winner) => winnerWords(winner))}
     <h3>${t("result.payments")}</h3>
     ${
@@ -196,7 +199,7 @@ export function resultWords(state, ruleSet, money) {
           )}</ol>`
         : html`<p class="muted">${t("result.nobody_pays")}</p>`
     }
-    ${state.settled || !state.stakes.length ? nothing : html`<p class="muted">${t("result.unpaid")}</p>`}
+    ${state.settled || !state.stakes.length || !paid.length ? nothing : html`<p class="muted">${t("result.unpaid")}</p>`}
     ${paid.length ? sumTable(state, sums(paid), ruleSet, money) : nothing}
   </section>`;
 }
@@ -264,7 +267,7 @@ function sumTable(state, found, ruleSet, money) {
 // The same as lines of text, to copy.
 export function resultLines(state, ruleSet, money) {
   if (!state.ended) return [];
-  const lines = [headline(state)];
+  const lines = [endingOf(state)];
   for (const winner of winners(state, ruleSet)) {
     const sets = winner.sets.map((tiles) => formatTiles(tiles)).join(" ");
     lines.push(`  ${t("result.winner", winner)}: ${sets}`);

@@ -18,6 +18,9 @@ export const ROUTES = [
   { path: "/sign-in", page: "signin", open: true },
 ];
 
+/** The path of a settlement's page: of its key, `table/hand`, each part stays a part. */
+export const settlementPath = (key) => `/settlements/${key.split("/").map(encodeURIComponent).join("/")}`;
+
 const compiled = ROUTES.map((route) => [
   new RegExp(
     `^${route.path

@@ -1,6 +1,6 @@
 // Spans of time and sizes, as short as they can be read.
 
-import { language, locale, number } from "./i18n.js";
+import { format, language, number } from "./i18n.js";
 
 const UNITS = [
   ["day", 86_400],
@@ -14,7 +14,7 @@ export function span(seconds) {
   const [unit, length] = UNITS.find(([, length]) => seconds >= length) ?? UNITS[UNITS.length - 1];
   const shown = Math.max(0, Math.floor(seconds / length));
   if (unit === "second") return inSeconds(number(shown));
-  return new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "short" }).format(shown);
+  return format("NumberFormat", { style: "unit", unit, unitDisplay: "short" }).format(shown);
 }
 
 // How long ago something was, given in ms.
@@ -25,7 +25,7 @@ export function ago(ms) {
 // A time that something takes: "0.8 ms", "1.6 s".
 export function took(seconds) {
   if (seconds >= 120) return span(seconds);
-  const shown = new Intl.NumberFormat(locale(), { maximumSignificantDigits: seconds >= 100 ? 3 : 2 });
+  const shown = format("NumberFormat", { maximumSignificantDigits: seconds >= 100 ? 3 : 2 });
   return seconds < 1 ? `${shown.format(seconds * 1000)} ms` : inSeconds(shown.format(seconds));
 }
 
@@ -36,16 +36,16 @@ function inSeconds(shown) {
 
 // A number with no more digits than one reads.
 export function short(value) {
-  return new Intl.NumberFormat(locale(), { maximumSignificantDigits: value >= 100 ? 21 : 2, maximumFractionDigits: value >= 100 ? 0 : 2 }).format(value);
+  return format("NumberFormat", value >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 2 }).format(value);
 }
 
 export function percent(share) {
-  return new Intl.NumberFormat(locale(), { style: "percent", maximumFractionDigits: share < 0.1 ? 1 : 0 }).format(share);
+  return format("NumberFormat", { style: "percent", maximumFractionDigits: share < 0.1 ? 1 : 0 }).format(share);
 }
 
 export function bytes(value) {
   const isLarge = value >= 2 ** 30;
-  return new Intl.NumberFormat(locale(), {
+  return format("NumberFormat", {
     style: "unit",
     unit: isLarge ? "gigabyte" : "megabyte",
     unitDisplay: "short",

@@ -27,7 +27,7 @@ const NARROW = { half: 352, rim: 8, hand: 58, meld: 50, flower: 32, wall: 0, sta
 // Which side a seat is drawn at: 0 near, 1 right (who plays next), 2 far, 3 left.
 const sideOf = (seat, perspective) => (seat - perspective + 4) % 4;
 
-export const windOf = (seat, dealer) => t(`board.wind.${(seat - dealer + 4) % 4}`);
+const windOf = (seat, dealer) => t(`board.wind.${(seat - dealer + 4) % 4}`);
 export const nameOf = (state, seat) => state.seats[seat].name || t("board.nobody");
 
 // What was declared (听, 明楼), as the rule set calls it.

@@ -7,7 +7,7 @@ const SPRITE = "/static/tiles.svg";
 const SUITS = "mpszf";
 const RANKS = { m: 9, p: 9, s: 9, z: 7, f: 8 };
 
-export const FACE_DOWN = 0;
+const FACE_DOWN = 0;
 
 /** Every code with a face, in order: TILES.slice(0, 34) are those that are played. */
 export const TILES = [...SUITS].flatMap((suit, at) =>

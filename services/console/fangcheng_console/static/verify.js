@@ -87,7 +87,7 @@ export async function shuffled(seed, tiles, dice) {
 }
 
 // Which places of the wall each seat is dealt, seat 0 first (7).
-export function dealtPlaces(dealer) {
+function dealtPlaces(dealer) {
   const seats = [[], [], [], []];
   for (let turn = 0; turn < 4; turn += 1) {
     const places = seats[(dealer + turn) % 4];

@@ -6,6 +6,7 @@
 // `event` is protobuf JSON as a table's stream has it in its log: whole numbers of 64 bits are text.
 
 import { add, has, language, t } from "./i18n.js";
+import { ending } from "./result.js";
 import { declaredName, nameOf } from "./table.js";
 import { tileName } from "./tiles.js";
 import words from "./words.i18n.js";
@@ -20,12 +21,6 @@ const listed = (texts) => texts.join(t("told.comma"));
 // A reason of the wire in words (`hands_played`), or as it is.
 export function reasonOf(reason) {
   return has(`told.reason.${reason}`) ? t(`told.reason.${reason}`) : reason.replaceAll("_", " ");
-}
-
-// That a hand was dissolved, and why: of the table's own accord, or in an operator's words.
-export function dissolved({ reason } = {}) {
-  if (!reason) return t("told.dissolved");
-  return t("told.dissolved.why", { why: has(`told.dissolved.${reason}`) ? t(`told.dissolved.${reason}`) : reason });
 }
 
 const TOLD = {
@@ -73,7 +68,7 @@ const TOLD = {
       about: it.seat === undefined ? "" : t("told.operator_acted.about", { name: name(it.seat) }),
       why: it.reason ?? "",
     }),
-  hand_ended: (it, name) => endOf(it.hand, name),
+  hand_ended: (it, name) => `${ending(it.hand, name)}${t("told.stop")}`,
   hand_settled: (it) => (it.payments.length ? t("told.hand_settled") : ""),
   table_closed: (it) => t("told.table_closed", { why: reasonOf(it.reason) }),
 };
@@ -85,20 +80,6 @@ export function told(event, state, ruleSet = null) {
 
 export function meldName(kind) {
   return has(`told.meld.${kind}`) ? t(`told.meld.${kind}`) : kind.replaceAll("_", " ");
-}
-
-function endOf(hand, name) {
-  if (hand.draw) return t("told.ended.draw");
-  if (hand.escape) return t("told.ended.escape", { name: name(hand.escape.seat) });
-  if (hand.eight_flowers) return t("told.ended.flowers", { name: name(hand.eight_flowers.seat) });
-  if (!hand.win) return dissolved(hand.dissolved);
-  const { winners, tile, by, from_seat } = hand.win;
-  const params = {
-    names: winners.map(name).join(t("told.and")),
-    tile: tileOf(tile),
-    from: from_seat === undefined ? "" : name(from_seat),
-  };
-  return t(`told.ended.${by}`, params);
 }
 
 const KONGS = new Set(["exposed_kong", "added_kong", "concealed_kong"]);

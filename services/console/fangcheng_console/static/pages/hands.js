@@ -62,10 +62,11 @@ export async function open(root, params, app) {
     load();
   }
 
-  function cleared() {
+  function cleared(event) {
     for (const name of FILTERS) filters[name] = "";
     history.replaceState(history.state, "", location.pathname);
     draw();
+    event.target.form.reset(); // what was typed and not yet sought, too
     load();
   }
 
@@ -102,7 +103,7 @@ export async function open(root, params, app) {
           <div class="field"><label for="hands-rule_set">${t("hands.rule_set")}</label>
             <select id="hands-rule_set" name="rule_set">
               <option value="">${t("hands.all")}</option>
-              ${ruleSets.map((rules) => html`<option value=${rules.id} ?selected=${rules.id === filters.rule_set}>${nameOf(rules)}</option>`)}
+              ${ruleSets.map((rules) => html`<option value=${rules.id} .selected=${rules.id === filters.rule_set}>${nameOf(rules)}</option>`)}
             </select></div>
           ${field("since", "datetime-local")}${field("until", "datetime-local")}
           <button class="button primary">${t("hands.find")}</button>

@@ -16,6 +16,7 @@ import {
 } from "../tables.js";
 import { figures } from "../figures.js";
 import { ago } from "../spans.js";
+import { reasonOf } from "../words.js";
 
 export const css = ["lobby", "../vendor/uplot/uPlot.min"];
 
@@ -159,7 +160,7 @@ export async function open(root, params, app) {
   }
 
   return () => {
-    keepOrder();
+    if (isTold) keepOrder();
     close();
     charts.close();
     cancelAnimationFrame(frame);
@@ -253,7 +254,7 @@ function row(table, { t, names, now, place, count }) {
             ? html`<span class="bar" aria-hidden="true"><span ${styled({ "--left": Math.min(1, table.wall / 136) })}></span></span>${t("lobby.wall", { wall: table.wall })}`
             : table.phase === "between_hands" || table.closed
               ? table.closed
-                ? t("lobby.closed", { reason: table.closed })
+                ? t("lobby.closed", { reason: reasonOf(table.closed) })
                 : hands
               : nothing
         }</span>

@@ -3,7 +3,8 @@
 import { problemText, sentence, shortTable, targetText, verbName } from "../acts.js";
 import { get, post } from "../api.js";
 import { time } from "../i18n.js";
-import { html, nothing, render } from "../lit.js";
+import { html, nothing, render, repeat } from "../lit.js";
+import { settlementPath } from "../routes.js";
 
 export const css = "log";
 
@@ -54,9 +55,9 @@ export function open(root, params, app) {
     try {
       if (state.tab === "here") await readHere(more, number);
       else await readTables(more, number);
-      state.problem = null;
+      if (number === newest) state.problem = null;
     } catch (problem) {
-      state.problem = problem;
+      if (number === newest) state.problem = problem;
     }
     if (!isOpen || number !== newest) return;
     state.busy = false;
@@ -99,9 +100,10 @@ export function open(root, params, app) {
     go();
   }
 
-  function clear() {
+  function clear(event) {
     for (const name of FILTERS) filters[name] = "";
     draw();
+    event.target.form.reset(); // what was typed and not yet sought, too
     go();
   }
 
@@ -131,9 +133,9 @@ export function open(root, params, app) {
 
   const choice = (name, label, any, options) => html`<div class="field">
     <label for="log-${name}">${label}</label>
-    <select id="log-${name}" name=${name} .value=${filters[name]}>
-      <option value="" ?selected=${!filters[name]}>${any}</option>
-      ${options.map(([value, words]) => html`<option value=${value} ?selected=${filters[name] === value}>${words}</option>`)}
+    <select id="log-${name}" name=${name}>
+      <option value="">${any}</option>
+      ${options.map(([value, words]) => html`<option value=${value} .selected=${filters[name] === value}>${words}</option>`)}
     </select>
   </div>`;
 
@@ -197,7 +199,7 @@ export function open(root, params, app) {
     const known = [];
     if (table) known.push([`/tables/${path(table)}`, t("log.open.table")]);
     if (table && hand) known.push([`/replay/${path(table, hand)}`, t("log.open.hand")]);
-    if (settlement) known.push([`/settlements/${path(...settlement.split("/"))}`, t("log.open.settlement")]);
+    if (settlement) known.push([settlementPath(settlement), t("log.open.settlement")]);
     for (const player of [target.player_id, target.other_id]) {
       if (player) known.push([`/operate?player=${path(player)}`, t("log.open.player", { player })]);
     }
@@ -264,7 +266,8 @@ export function open(root, params, app) {
     if (state.tab === "here") {
       if (state.stories === null) return nothing;
       if (!state.stories.length) return html`<p class="empty">${t("log.none")}</p>`;
-      return html`<ol class="log-lines">${state.stories.map(line)}</ol>`;
+      // By their numbers: a line that is open stays open, and none opens in its place.
+      return html`<ol class="log-lines">${repeat(state.stories, (story) => story.number, line)}</ol>`;
     }
     if (state.actions === null) return nothing;
     if (!state.actions.length) return html`<p class="empty">${t("log.none")}</p>`;

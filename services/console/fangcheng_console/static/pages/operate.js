@@ -5,6 +5,7 @@ import { get, post } from "../api.js";
 import { act } from "../dialog.js";
 import { number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
+import { settlementPath } from "../routes.js";
 
 export const css = "operate";
 
@@ -15,34 +16,39 @@ export function open(root, params, app) {
   const state = { pools: null, acts: [], currencies: [], problem: null, player: null, unknown: null, told: "" };
   let timer;
   let isOpen = true;
+  let reading = 0; // the newest asking; an answer to an older one is not shown
+  let looking = 0;
   app.title(t("operate.title"));
 
   async function read() {
     clearTimeout(timer);
+    if (document.hidden) return; // it is read again when the tab is seen
+    const number = ++reading;
+    let told;
     try {
-      if (!document.hidden) {
-        const [{ pools }, log] = await Promise.all([get("/api/operate/pools"), get("/api/log?status=unknown")]);
-        Object.assign(state, { pools, acts: log.stories, currencies: log.currencies, problem: null });
-      }
+      const [{ pools }, log] = await Promise.all([get("/api/operate/pools"), get("/api/log?status=unknown")]);
+      told = { pools, acts: log.stories, currencies: log.currencies, problem: null };
     } catch (problem) {
-      state.problem = problem;
+      told = { problem };
     }
-    if (!isOpen) return;
+    if (!isOpen || number !== reading) return;
+    Object.assign(state, told);
     draw();
     timer = setTimeout(read, EVERY_MS);
   }
 
   async function lookUp(playerId) {
-    history.replaceState(history.state, "", playerId ? `?player=${encodeURIComponent(playerId)}` : location.pathname);
-    state.player = state.unknown = null;
-    if (playerId) {
-      try {
-        state.player = await get(`/api/operate/players/${encodeURIComponent(playerId)}`);
-      } catch (problem) {
-        state.unknown = problem;
-      }
+    const number = ++looking;
+    history.replaceState(history.state, "", `?player=${encodeURIComponent(playerId)}`);
+    let told;
+    try {
+      told = { player: await get(`/api/operate/players/${encodeURIComponent(playerId)}`), unknown: null };
+    } catch (problem) {
+      told = { player: null, unknown: problem };
     }
-    if (isOpen) draw();
+    if (!isOpen || number !== looking) return;
+    Object.assign(state, told);
+    draw();
   }
 
   // What an act has changed is seen at once.
@@ -59,7 +65,7 @@ export function open(root, params, app) {
     } catch (problem) {
       state.told = problemText(problem);
     }
-    await read();
+    if (isOpen) await read();
   }
 
   const button = (words, verb, target, kind = "button") =>
@@ -235,7 +241,7 @@ export function open(root, params, app) {
                 </div>
               </form>
               <form @submit=${(event) =>
-                asked(event, (key) => app.navigate(`/settlements/${key.split("/").map(encodeURIComponent).join("/")}`))}>
+                asked(event, (key) => app.navigate(settlementPath(key)))}>
                 ${field("settlement", t("operate.settlement.key"))}
                 <div class="toolbar">
                   <button class="button">${t("operate.go")}</button>

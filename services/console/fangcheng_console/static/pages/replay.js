@@ -113,8 +113,6 @@ export async function open(root, params, app) {
     { key: "ArrowRight", run: () => go(step + 1) },
     { key: "ArrowUp", run: () => go(turnBefore()) },
     { key: "ArrowDown", run: () => go(turnAfter()) },
-    { key: "PageUp", run: () => go(turnBefore()) },
-    { key: "PageDown", run: () => go(turnAfter()) },
     { key: "Home", run: () => go(0) },
     { key: "End", run: () => go(last) },
     { key: " ", run: play },
@@ -156,7 +154,7 @@ export async function open(root, params, app) {
             ${button("end", () => go(last), step === last)}
             <label class="replay-speed">${t("replay.speed")}
               <select @change=${(event) => setSpeed(Number(event.target.value))}>
-                ${SPEEDS.map((value) => html`<option value=${value} ?selected=${value === speed}>${number(value)}×</option>`)}
+                ${SPEEDS.map((value) => html`<option value=${value} .selected=${value === speed}>${number(value)}×</option>`)}
               </select>
             </label>
           </div>

@@ -51,7 +51,7 @@ export default {
     "settlement.player": "玩家",
     "settlement.available_after": "之后可用",
     "settlement.held_after": "之后占用",
-    "settlement.house": "系统",
+    "settlement.house": "平台",
     "settlement.transfers": "付款",
     "settlement.no_transfers": "没有付款。",
     "settlement.fees": "台费",

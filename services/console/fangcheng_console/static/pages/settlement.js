@@ -3,7 +3,8 @@
 import { get } from "../api.js";
 import { time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
-import { amount, currencies, reasonName, signed, tone } from "../money.js";
+import { amount, currencies, reasonName, signed, tone, unit } from "../money.js";
+import { settlementPath } from "../routes.js";
 
 export const css = "wallet";
 
@@ -16,7 +17,7 @@ export async function open(root, params, app) {
   let closed = false;
 
   async function read() {
-    const told = await get(`/api/settlements/${key.split("/").map(encodeURIComponent).join("/")}`);
+    const told = await get(`/api${settlementPath(key)}`);
     page = { t, ...told, one: told.settlement, money: currencies(told.currencies, told.books), isOperator };
   }
 
@@ -63,10 +64,6 @@ export async function open(root, params, app) {
 }
 
 const digits = ({ money }, one) => money.digits(one.currency);
-
-function unit({ money }, one) {
-  return html`<span class="wallet-unit">${money.name(one.currency)}${one.book ? html` <span class="muted">${money.book(one.book)}</span>` : nothing}</span>`;
-}
 
 function party({ t, one }, index) {
   if (index === null) return html`<span class="muted">${t("settlement.house")}</span>`;

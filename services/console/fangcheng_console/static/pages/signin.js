@@ -6,13 +6,11 @@ import { html, nothing, render } from "../lit.js";
 
 export const css = "signin";
 
-// Taken when the page is first opened, and handed in once.
-let fromAddress = "";
-
-export function takeFromAddress() {
-  if (location.hash.length < 2) return;
-  fromAddress = location.hash.slice(1);
-  history.replaceState(history.state, "", location.pathname + location.search);
+// The token of the address, which has none afterwards.
+function takeFromAddress() {
+  const token = location.hash.slice(1);
+  if (token) history.replaceState(history.state, "", location.pathname + location.search);
+  return token;
 }
 
 export function open(root, params, app) {
@@ -75,14 +73,9 @@ export function open(root, params, app) {
     );
   }
 
-  takeFromAddress();
+  const token = takeFromAddress();
   draw();
-  if (fromAddress) {
-    const token = fromAddress;
-    fromAddress = "";
-    signIn(token);
-  } else {
-    root.querySelector("#token").focus();
-  }
+  if (token) signIn(token);
+  else root.querySelector("#token").focus();
   return () => {};
 }

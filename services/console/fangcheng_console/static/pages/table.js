@@ -5,6 +5,7 @@ import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
 import { currencies } from "../money.js";
+import { said } from "../problems.js";
 import { resultWords } from "../result.js";
 import { drawTable, nameOf, runRing } from "../table.js";
 import { LiveTables, NO_FILTER } from "../tables.js";
@@ -13,6 +14,7 @@ import { callOf, kindOf, meldName, reasonOf, told } from "../words.js";
 export const css = ["board", "result", "table"];
 
 const LOGGED = 60;
+const SHOWN = 40; // of them, for not each is told in words
 const NARROW_PIXELS = 600;
 const SAY_MS = 2_000;
 // What is told after a call and takes nothing of it back.
@@ -49,9 +51,11 @@ export async function open(root, { id }, app) {
   // Streams.
 
   let close = () => {};
+  let isOpen = true;
 
   function follow() {
     close();
+    if (!isOpen) return;
     page.latest = page.drawn = null;
     page.log = [];
     page.problem = null;
@@ -61,16 +65,21 @@ export async function open(root, { id }, app) {
 
   function took(message) {
     page.latest = message;
+    page.problem = null;
     page.skewMs = message.state.clock.server_ms - Date.now();
-    for (const event of message.log) tell(event, message.state);
     if (page.reveal && message.stream.status === "ended") return revealEnded(message);
-    if (!page.isPaused || page.drawn === null) page.drawn = message;
-    const { ended, hand_number } = page.drawn.state;
-    if (ended) {
-      if (page.result?.hand_number !== hand_number) page.isResultHidden = false;
-      page.result = page.drawn.state;
-    }
+    // Paused, all stands still: the picture, what was said, and the result.
+    if (!page.isPaused || page.drawn === null) take(message);
     draw();
+  }
+
+  function take(message) {
+    const { state } = message;
+    page.drawn = message;
+    log(message.log, state);
+    if (!state.ended) return;
+    if (page.result?.hand_number !== state.hand_number) page.isResultHidden = false;
+    page.result = state;
   }
 
   function refused(problem) {
@@ -86,16 +95,23 @@ export async function open(root, { id }, app) {
 
   let saidAt = 0;
 
-  function tell(event, state) {
-    const at = Number(event.number);
-    const last = page.log.at(-1);
-    if (last && at <= last.number) return;
-    const text = told(event, state, ruleSet);
-    page.log.push({ number: at, ms: Date.parse(event.time), text, kind: kindOf(event), call: callOf(event) });
-    if (page.log.length > LOGGED) page.log.shift();
-    if (text && !page.isPaused && Date.now() - saidAt > SAY_MS) {
+  function log(events, state) {
+    const last = page.log.at(-1)?.number ?? 0;
+    const fresh = events
+      .filter((event) => Number(event.number) > last)
+      .map((event) => ({
+        number: Number(event.number),
+        ms: Date.parse(event.time),
+        text: told(event, state, ruleSet),
+        kind: kindOf(event),
+        call: callOf(event),
+      }));
+    page.log = [...page.log, ...fresh].slice(-LOGGED);
+    // Of several the newest is said: what is older is no news.
+    const said = fresh.findLast((entry) => entry.text);
+    if (said && Date.now() - saidAt > SAY_MS) {
       saidAt = Date.now();
-      app.say(text);
+      app.say(said.text);
     }
   }
 
@@ -157,7 +173,7 @@ export async function open(root, { id }, app) {
 
   function pause() {
     page.isPaused = !page.isPaused;
-    if (!page.isPaused && page.latest) took(page.latest);
+    if (!page.isPaused && page.latest) take(page.latest);
     draw();
   }
 
@@ -220,7 +236,7 @@ export async function open(root, { id }, app) {
     if (problem) {
       return html`<section class="empty">
         <h1>${t(problem.reason === "TABLE_ARCHIVED" ? "table.archived" : "table.unknown")}</h1>
-        <p>${problem.message}</p>
+        <p>${said(problem)}</p>
         <p><a class="button" href="/">${t("table.back")}</a></p>
       </section>`;
     }
@@ -317,16 +333,16 @@ export async function open(root, { id }, app) {
       perspective: page.perspective,
       narrow: page.isNarrow,
       version: drawn.version,
-      call: lastCall(state),
+      call: lastCall(),
       ruleSet,
       ask: (seat) => asked(state, seat),
     });
   }
 
-  function lastCall(state) {
+  function lastCall() {
     for (let at = page.log.length - 1; at >= 0; at -= 1) {
       const entry = page.log[at];
-      if (entry.number > state.number || AFTER_A_CALL.has(entry.kind)) continue;
+      if (AFTER_A_CALL.has(entry.kind)) continue;
       return entry.call;
     }
     return null;
@@ -374,8 +390,7 @@ export async function open(root, { id }, app) {
   }
 
   function said(state) {
-    const upTo = state?.number ?? 0;
-    const lines = page.log.filter((entry) => entry.text && entry.number <= upTo).slice(-40).reverse();
+    const lines = page.log.filter((entry) => entry.text).slice(-SHOWN).reverse();
     return html`<aside class="panel table-log" tabindex="0" aria-label=${t("table.log")}>
       <h2>${t("table.log")}</h2>
       <ol>${lines.map((entry) => html`<li data-event=${entry.number} class=${entry.kind}><time>${time(entry.ms)}</time> ${entry.text}</li>`)}</ol>
@@ -438,6 +453,7 @@ export async function open(root, { id }, app) {
   follow();
   const stopLooking = lookAround();
   return () => {
+    isOpen = false;
     close();
     stopLooking();
     stopRing();

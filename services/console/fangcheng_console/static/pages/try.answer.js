@@ -102,7 +102,7 @@ function win(page, found) {
     <p class="try-total" data-total=${total}>${isFlat ? t("try.flat") : t("try.total", { fan: total })} <span class="muted">${t("try.by_hand")}</span></p>`;
 }
 
-export function drawReading(page, reading, glow = 0) {
+function drawReading(page, reading, glow = 0) {
   const { t, app } = page;
   let isMarked = false;
   return html`<figure class="try-reading" data-reading=${reading.shape} data-sets=${reading.sets.map((set) => set.tiles.join("-")).join(" ")}>

@@ -67,7 +67,7 @@ function rules(page) {
       <select data-field="rules.id" .value=${live(state.rules)}
         @change=${(event) => page.change({ rules: event.target.value, revision: 0, options: {} })}>
         ${ruleSets.filter((one) => one.newest).map(
-          (one) => html`<option value=${one.id} ?selected=${one.id === state.rules}>${name(one)}</option>`,
+          (one) => html`<option value=${one.id} .selected=${one.id === state.rules}>${name(one)}</option>`,
         )}
         ${ruleSet ? nothing : html`<option value=${state.rules} selected>${state.rules}</option>`}
       </select>
@@ -104,7 +104,7 @@ function option(page, spec) {
       @change=${(event) => set(event.target.value === "" ? spec.default : Math.trunc(event.target.valueAsNumber))} />`;
   } else {
     control = html`<select data-field=${field} @change=${(event) => set(event.target.value)}>
-      ${spec.choices.map((choice) => html`<option value=${choice} ?selected=${choice === value}>${choice}</option>`)}
+      ${spec.choices.map((choice) => html`<option value=${choice} .selected=${choice === value}>${choice}</option>`)}
     </select>`;
   }
   return html`<div class="try-option">
@@ -120,7 +120,7 @@ function choice(page, key, label, options, { field = "", as = (value) => value, 
   return html`<label class="try-label">${label}
     <select data-key=${key} data-field=${field || nothing}
       @change=${(event) => page.change({ [key]: as(event.target.value) })}>
-      ${options.map(([one, text]) => html`<option value=${one ?? ""} ?selected=${one === value}>${text}</option>`)}
+      ${options.map(([one, text]) => html`<option value=${one ?? ""} .selected=${one === value}>${text}</option>`)}
     </select>${field ? problem(page, field) : nothing}
   </label>`;
 }
@@ -298,9 +298,9 @@ function melds(page, seat, set, field) {
         ${isScore && !["concealed_kong", "whirlwind"].includes(meld.kind)
           ? html`<select aria-label=${t("try.meld_from")}
               @change=${(event) => change(at, { from: event.target.value === "" ? null : Number(event.target.value) })}>
-              <option value="" ?selected=${meld.from === null}>${t("try.meld_from_any")}</option>
+              <option value="" .selected=${meld.from === null}>${t("try.meld_from_any")}</option>
               ${SEATS.filter((one) => one !== state.seat).map(
-                (one) => html`<option value=${one} ?selected=${meld.from === one}>${t("try.from_seat", { seat: one })}</option>`,
+                (one) => html`<option value=${one} .selected=${meld.from === one}>${t("try.from_seat", { seat: one })}</option>`,
               )}</select>`
           : nothing}
         ${isScore && ruleSet?.treasure && meld.kind === "pong"
@@ -341,13 +341,13 @@ function seatState(page, seat, set, field) {
       ? html`<label class="try-label">${t("try.declared")}
           <select data-key="declared" data-field=${field("declared")} @change=${(event) => set({ declared: event.target.value })}>
             <option value="">${t("try.none")}</option>
-            ${declarations.map((one) => html`<option value=${one.id} ?selected=${one.id === seat.declared}>${name(one)}</option>`)}
+            ${declarations.map((one) => html`<option value=${one.id} .selected=${one.id === seat.declared}>${name(one)}</option>`)}
           </select>${problem(page, field("declared"))}</label>`
       : nothing}
     ${piao.length || seat.piao
       ? html`<label class="try-label">${t("try.piao")}
           <select data-key="piao" data-field=${field("piao")} @change=${(event) => set({ piao: Number(event.target.value) })}>
-            ${[...new Set([...piao, seat.piao])].map((one) => html`<option value=${one} ?selected=${one === seat.piao}>${one}</option>`)}
+            ${[...new Set([...piao, seat.piao])].map((one) => html`<option value=${one} .selected=${one === seat.piao}>${one}</option>`)}
           </select>${problem(page, field("piao"))}</label>`
       : nothing}
     <div class="try-slot" data-field=${field("first")}><span>${t("try.first")}</span>

@@ -1,9 +1,10 @@
 // The first page of wallets: find a player, see who gained most, and how the ledger stands.
 
 import { get } from "../api.js";
-import { time } from "../i18n.js";
+import { number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
 import { currencies, signed, tone } from "../money.js";
+import { said } from "../problems.js";
 
 export async function home(root, app) {
   const { t } = app;
@@ -84,7 +85,7 @@ export async function home(root, app) {
       else if (done?.error) says = html`<span class="badge bad">${t("wallet.ledger.failed")}</span> <span class="muted">${time(done.at, { date: true })}</span>`;
       else if (done) {
         says = html`<span class=${`badge ${done.good ? "good" : "bad"}`}>${t(done.good ? "wallet.ledger.good" : "wallet.ledger.bad")}</span>
-          <span class="muted">${time(done.at, { date: true })} · ${t("wallet.ledger.entries", { entries: done.entries })}</span>
+          <span class="muted">${time(done.at, { date: true })} · ${t("wallet.ledger.entries", { entries: number(done.entries) })}</span>
           ${done.head ? html`<div class="mono muted wallet-id">${done.operations}:${done.head}</div>` : nothing}`;
       }
       return html`<dt>${t(`wallet.ledger.${check}`)}</dt><dd data-check=${check}>${says}</dd>`;
@@ -98,15 +99,15 @@ export async function home(root, app) {
     const name = (one) => (app.lang === "zh" ? one.name_zh : one.name_en);
     return html`<header class="toolbar"><h2>${t("wallet.leaderboard")}</h2><span class="end"></span>
         <label>${t("wallet.currency")} <select data-key="currency" @change=${(event) => choose("currency", event.target.value)}>
-          ${listed.currencies.map((one) => html`<option value=${one.currency} ?selected=${one.currency === page.currency}>${money.name(one.currency)}</option>`)}</select></label>
+          ${listed.currencies.map((one) => html`<option value=${one.currency} .selected=${one.currency === page.currency}>${money.name(one.currency)}</option>`)}</select></label>
         ${hasBooks()
           ? html`<label>${t("wallet.book")} <select data-key="book" @change=${(event) => choose("book", event.target.value)}>
-              ${books.map((one) => html`<option value=${one.id} ?selected=${one.id === page.book}>${name(one)}</option>`)}</select></label>`
+              ${books.map((one) => html`<option value=${one.id} .selected=${one.id === page.book}>${name(one)}</option>`)}</select></label>`
           : nothing}
         <label>${t("wallet.period")} <select data-key="period" @change=${(event) => choose("period", event.target.value)}>
-          ${periods().map(([value, key]) => html`<option value=${value} ?selected=${value === page.period}>${t(key, { period: value })}</option>`)}</select></label>
+          ${periods().map(([value, key]) => html`<option value=${value} .selected=${value === page.period}>${t(key, { period: value })}</option>`)}</select></label>
       </header>
-      ${page.problem ? html`<p class="error" role="alert">${page.problem.message}</p>` : nothing}
+      ${page.problem ? html`<p class="error" role="alert">${said(page.problem)}</p>` : nothing}
       ${page.standings.length
         ? html`<table class="table"><thead><tr><th scope="col" class="number wallet-rank">#</th><th scope="col">${t("wallet.player")}</th><th scope="col" class="number">${t("wallet.score")}</th><th scope="col" class="number">${t("wallet.played")}</th></tr></thead>
           <tbody>${page.standings.map(

@@ -3,7 +3,9 @@
 import { get } from "../api.js";
 import { time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
-import { amount, currencies, reasonName, signed, tone } from "../money.js";
+import { amount, currencies, reasonName, signed, tone, unit } from "../money.js";
+import { said } from "../problems.js";
+import { settlementPath } from "../routes.js";
 import { home } from "./wallet.home.js";
 
 export const css = "wallet";
@@ -22,13 +24,17 @@ export async function open(root, params, app) {
   const page = { app, t, id, told: null, at: query.get("at") ?? "", entries: [], next: "", archived: null, asking: false, problem: null };
   page.filter = Object.fromEntries(["currency", "reason", "from", "until"].map((key) => [key, query.get(key) ?? ""]));
   const isOperator = app.person.role === "operator";
-  let asked = 0;
+  let asked = 0; // the newest question for entries, and for the wallet; older answers are not shown
+  let looked = 0;
   let closed = false;
 
   const wallet = () => `/api/wallet?${new URLSearchParams({ player: id, ...(page.at ? { at: moment(page.at) } : {}) })}`;
 
   async function read() {
-    page.told = await get(wallet());
+    const number = ++looked;
+    const told = await get(wallet());
+    if (number !== looked) return;
+    page.told = told;
     page.money = currencies(page.told.currencies, page.told.books);
   }
 
@@ -68,13 +74,15 @@ export async function open(root, params, app) {
   async function setAt(value) {
     page.at = value;
     keep();
+    let problem = null;
     try {
       await read();
-      page.problem = null;
     } catch (error) {
-      page.problem = error;
+      problem = error;
     }
-    if (!closed) draw();
+    if (closed || page.at !== value) return;
+    page.problem = problem;
+    draw();
   }
 
   /** The address says what is shown. */
@@ -85,7 +93,7 @@ export async function open(root, params, app) {
 
   async function act(verb, target) {
     const dialog = await import("../dialog.js");
-    if (!(await dialog.act(app, { verb, target }))) return;
+    if (!(await dialog.act(app, { verb, target })) || closed) return;
     await read();
     await more(true);
   }
@@ -108,7 +116,7 @@ export async function open(root, params, app) {
               : html`<button class="button danger" data-do="freeze" @click=${() => act("freeze_player", id)}>${t("wallet.freeze")}</button>`
             : nothing}
         </header>
-        ${page.problem ? html`<p class="error" role="alert">${page.problem.message}</p>` : nothing}
+        ${page.problem ? html`<p class="error" role="alert">${said(page.problem)}</p>` : nothing}
         <div class="wallet-top">
           ${where(page)} ${titles(page)} ${isOperator ? freeze(page) : nothing}
         </div>
@@ -164,10 +172,6 @@ function freeze({ t, told }) {
       : nothing}</section>`;
 }
 
-function unit({ money }, one) {
-  return html`<span class="wallet-unit">${money.name(one.currency)}${one.book ? html` <span class="muted">${money.book(one.book)}</span>` : nothing}</span>`;
-}
-
 function balances(page) {
   const { t, told, money } = page;
   const cell = (value, one, coloured = false) =>
@@ -219,10 +223,10 @@ function statement(page) {
     <header class="toolbar"><h2>${t("wallet.statement")}</h2><span class="end"></span>
       <label>${t("wallet.currency")} <select data-key="currency" @change=${(event) => sift("currency", event.target.value)}>
         <option value="">${t("wallet.all")}</option>
-        ${told.currencies.map((one) => html`<option value=${one.currency} ?selected=${one.currency === filter.currency}>${money.name(one.currency)}</option>`)}</select></label>
+        ${told.currencies.map((one) => html`<option value=${one.currency} .selected=${one.currency === filter.currency}>${money.name(one.currency)}</option>`)}</select></label>
       <label>${t("wallet.reason")} <select data-key="reason" @change=${(event) => sift("reason", event.target.value)}>
         <option value="">${t("wallet.all")}</option>
-        ${REASONS.map((one) => html`<option value=${one} ?selected=${one === filter.reason}>${reasonName(one)}</option>`)}</select></label>
+        ${REASONS.map((one) => html`<option value=${one} .selected=${one === filter.reason}>${reasonName(one)}</option>`)}</select></label>
       <label>${t("wallet.from")} <input type="datetime-local" step="1" data-key="from" .value=${filter.from} @change=${(event) => sift("from", event.target.value)} /></label>
       <label>${t("wallet.until")} <input type="datetime-local" step="1" data-key="until" .value=${filter.until} @change=${(event) => sift("until", event.target.value)} /></label>
     </header>
@@ -247,7 +251,7 @@ function entry(page, one) {
     <td class=${`number wallet-after ${BigInt(one.balance_after) < 0n ? "bad" : ""}`}>${amount(one.balance_after, digits)}</td>
     <td class="wallet-kind">${unit(page, one)}</td>
     <td class="wallet-for">${one.hand
-      ? html`<a href=${`/settlements/${one.reference}`} data-settlement=${one.reference}>${t("wallet.hand", { hand: one.hand.hand })}</a> <span class="mono muted wallet-id">${one.hand.table_id}</span>`
+      ? html`<a href=${settlementPath(one.reference)} data-settlement=${one.reference}>${t("wallet.hand", { hand: one.hand.hand })}</a> <span class="mono muted wallet-id">${one.hand.table_id}</span>`
       : html`<span class="mono muted wallet-id">${one.reference}</span>`}
       ${one.memo ? html`<div>${one.memo}</div>` : nothing}${labels ? html`<div class="muted">${labels}</div>` : nothing}</td></tr>`;
 }
