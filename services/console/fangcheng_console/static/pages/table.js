@@ -1,6 +1,7 @@
 // A table as it is played: the picture, what was said, and an operator's look at the tiles.
 
 import { tableMenu } from "../actmenu.js";
+import { shortTable } from "../acts.js";
 import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
@@ -272,7 +273,7 @@ export async function open(root, { id }, app) {
         ${state?.stakes.map((stake) => fact("stake", t("table.stake.unit", { amount: money.sum(stake.per_unit, stake, ruleSet) })))}
         ${labels.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
         ${about.endpoint ? fact("owner", html`<span class="mono">${about.endpoint}</span>`) : nothing}
-        ${fact("id", html`<span class="mono" title=${id}>${id.slice(0, 12)}</span>`)}
+        ${fact("id", html`<span class="mono" title=${id}>…${shortTable(id)}</span>`)}
       </dl>
     </header>`;
   }
