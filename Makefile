@@ -23,7 +23,7 @@ run: setup ## Start every service here, with bots at practice tables, until Ctrl
 
 demo: setup ## Play hands of every rule set between four bots, then audit the ledger
 	@$(BIN)/fangcheng demo
-	@echo 'Next: make run, and in another terminal $(BIN)/fangcheng watch'
+	@echo 'Next: make run, and open the link that it prints'
 
 test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"

@@ -136,6 +136,8 @@ class FakeMatchmaker(matchmaking_pb2_grpc.MatchmakingServiceServicer):
     breaks: int = 0
     joined: list[matchmaking_pb2.JoinQueueRequest] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    too_late: tuple[grpc.StatusCode, str] | None = None
+    """Who would leave the queue is refused so."""
 
     async def GetPlayerStatus(
         self, request: Any, context: Any
@@ -152,6 +154,8 @@ class FakeMatchmaker(matchmaking_pb2_grpc.MatchmakingServiceServicer):
     async def LeaveQueue(
         self, request: matchmaking_pb2.LeaveQueueRequest, context: Any
     ) -> matchmaking_pb2.LeaveQueueResponse:
+        if self.too_late:
+            await refuse(context, *self.too_late)
         self.left.append(request.ticket_id)
         return matchmaking_pb2.LeaveQueueResponse()
 
@@ -438,6 +442,40 @@ async def test_a_seat_from_before_is_taken_up_where_its_table_is_now() -> None:
         )
         place = await bot.play("kele-demo")
     assert place == Place("t1", 1, table.endpoint)
+    assert matchmaker.joined == []
+
+
+def queued(**more: Any) -> matchmaking_pb2.GetPlayerStatusResponse:
+    """The status of one who has a ticket of another pool from a start before."""
+    ticket = {"ticket_id": "k0", "pool_id": "kele-practice", **more}
+    return matchmaking_pb2.GetPlayerStatusResponse(ticket=matchmaking_pb2.Ticket(**ticket))
+
+
+@pytest.mark.parametrize("too_late", [None, (grpc.StatusCode.NOT_FOUND, "UNKNOWN_TICKET")])
+@pytest.mark.parametrize("more", [{}, {"pool_id": "kele-demo", "standby": True}])
+async def test_a_ticket_of_another_pool_or_on_standby_is_given_back(
+    more: dict[str, Any], too_late: tuple[grpc.StatusCode, str] | None
+) -> None:
+    table = asked(FakeTable())
+    matchmaker = FakeMatchmaker(queued(**more), too_late=too_late)
+    async with playing(table, matchmaker=matchmaker) as bot:
+        endpoint = bot.access.target_of("table")
+        matchmaker.states = [assigned(table_id="t1", seat=2, endpoint=endpoint)]
+        assert await bot.play("kele-demo") == Place("t1", 2, endpoint)
+    assert matchmaker.left == ([] if too_late else ["k0"])
+    [joined] = matchmaker.joined
+    assert (joined.pool_id, joined.standby) == ("kele-demo", False)
+
+
+async def test_a_ticket_of_another_pool_that_is_seated_meanwhile_is_played() -> None:
+    table = asked(FakeTable())
+    matchmaker = FakeMatchmaker(
+        queued(), too_late=(grpc.StatusCode.FAILED_PRECONDITION, "ALREADY_SEATED")
+    )
+    async with playing(table, matchmaker=matchmaker) as bot:
+        endpoint = bot.access.target_of("table")
+        matchmaker.states = [assigned(table_id="t1", seat=2, endpoint=endpoint)]
+        assert await bot.play("kele-demo") == Place("t1", 2, endpoint)
     assert matchmaker.joined == []
 
 

@@ -272,6 +272,9 @@ def test_a_viewer_sees_who_leads_and_no_money(browser: Browser, suite: Running) 
         assert tab.page.evaluate(TRANSFERS) == settlement(suite, SHORT)
         assert not tab.page.locator("[data-hold], [data-do=reverse]").count()
         assert not [url for url in asked if "/api/wallet/entries" in url]
+        tab.page.goto(f"{suite.console}/wallet/nobody")
+        expect(tab.page.get_by_role("alert")).to_contain_text("没有这位玩家的钱包")
+        tab.provoked("404")
 
 
 def test_who_is_not_there_is_told_of(operator: Tab, suite: Running) -> None:

@@ -3,6 +3,7 @@
 import { get, listen, remove } from "./api.js";
 import * as i18n from "./i18n.js";
 import { html, nothing, render } from "./lit.js";
+import { said } from "./problems.js";
 import { ROUTES, routeOf } from "./routes.js";
 import shellWords from "./shell.i18n.js";
 
@@ -178,7 +179,7 @@ function broken(root, error) {
   render(
     html`<section class="empty">
       <h1>${t("shell.failed")}</h1>
-      <p class="error" role="alert">${error.message}</p>
+      <p class="error" role="alert">${said(error)}</p>
       <p><button class="button" @click=${() => show()}>${t("shell.again")}</button></p>
     </section>`,
     shown,

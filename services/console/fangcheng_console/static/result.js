@@ -199,7 +199,7 @@ export function resultWords(state, ruleSet, money) {
           )}</ol>`
         : html`<p class="muted">${t("result.nobody_pays")}</p>`
     }
-    ${state.settled || !state.stakes.length ? nothing : html`<p class="muted">${t("result.unpaid")}</p>`}
+    ${state.settled || !state.stakes.length || !paid.length ? nothing : html`<p class="muted">${t("result.unpaid")}</p>`}
     ${paid.length ? sumTable(state, sums(paid), ruleSet, money) : nothing}
   </section>`;
 }

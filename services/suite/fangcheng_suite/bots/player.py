@@ -92,8 +92,8 @@ class Bot:
     async def play(self, pool_id: str, *, standby: bool = False) -> Place | None:
         """Play one table of a pool to its end; None where the queue was left instead.
 
-        A seat or ticket that the player has already is taken up first. Raises NotSeated and
-        AioRpcError.
+        A seat that the player has already is taken up first, and so is a ticket; but one of another
+        pool, from a start before, is given back. Raises NotSeated and AioRpcError.
         """
         async with self._channel("matchmaking") as channel:
             stub = matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
@@ -172,9 +172,11 @@ class Bot:
         status = await stub.GetPlayerStatus(matchmaking_pb2.GetPlayerStatusRequest())
         if status.table_id:
             return await self._moved(Place(status.table_id, status.seat, status.endpoint))
-        if status.HasField("ticket"):
-            ticket = status.ticket
-        else:
+        ticket = status.ticket
+        is_queued = status.HasField("ticket")
+        if is_queued and (ticket.pool_id, ticket.standby) != (pool_id, standby):
+            is_queued = not await self._gave_back(stub, ticket)
+        if not is_queued:
             answer = await stub.JoinQueue(
                 matchmaking_pb2.JoinQueueRequest(
                     request_id=uuid.uuid4().hex,
@@ -193,6 +195,19 @@ class Bot:
                 problem = current.problem
                 raise NotSeated(f"{self.player_id}: {problem.message} [{problem.reason}]")
         return None
+
+    async def _gave_back(
+        self, stub: matchmaking_pb2_grpc.MatchmakingServiceAsyncStub, ticket: matchmaking_pb2.Ticket
+    ) -> bool:
+        """Whether a ticket is out of its queue; not where it is seated meanwhile."""
+        try:
+            await stub.LeaveQueue(matchmaking_pb2.LeaveQueueRequest(ticket_id=ticket.ticket_id))
+        except grpc.aio.AioRpcError as error:
+            if error.code() == grpc.StatusCode.FAILED_PRECONDITION:
+                return False
+            if error.code() != grpc.StatusCode.NOT_FOUND:
+                raise
+        return True
 
     async def _moved(self, place: Place) -> Place:
         """A seat from before, with the address that its table's owner has now."""

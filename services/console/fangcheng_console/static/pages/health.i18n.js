@@ -5,7 +5,7 @@ export default {
     "health.processes": "Processes",
     "health.none_configured": "The console was told of no process: set FANGCHENG_CONSOLE_METRICS to where they tell their metrics.",
     "health.good": "Nothing is wrong",
-    "health.good.more": "{processes} processes answer, and none of what alerts look for is so.",
+    "health.good.more": "{processes} processes answer, and nothing is there that alerts look for.",
     "health.findings": "What is wrong: {count}",
     "health.severity.page": "now",
     "health.severity.ticket": "soon",

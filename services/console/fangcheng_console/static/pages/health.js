@@ -3,6 +3,7 @@
 import { Problem, get, post, stream } from "../api.js";
 import { number, time } from "../i18n.js";
 import { html, nothing, render, repeat } from "../lit.js";
+import { said } from "../problems.js";
 import { ago, bytes, percent, short, span, took } from "../spans.js";
 
 export const css = "health";
@@ -222,7 +223,7 @@ export function open(root, params, app) {
     return html`<section id="ledger" class="panel ledger">
       <h2>${t("health.ledger")}</h2>
       <p class="muted">${t("health.ledger.more")}</p>
-      ${problem ? html`<p class="error" role="alert">${problem.message}</p>` : nothing}
+      ${problem ? html`<p class="error" role="alert">${said(problem)}</p>` : nothing}
       <div class="grid">
         <div data-check="audit"><h3>${t("health.ledger.audit")}</h3><p class="muted">${t("health.ledger.audit.more")}</p>
           ${state(audit, audited)} ${button("audit")}</div>

@@ -24,7 +24,7 @@ export default {
     "lobby.all": "Live tables: {all}",
     "lobby.shown": "Live tables: {shown} of {all}",
     "lobby.none": "No table is live. Players open some by joining a queue; bots do it too:",
-    "lobby.none_passes": "No live table is so.",
+    "lobby.none_passes": "No live table matches.",
     "lobby.away": "The table service does not answer since {since}: {why}",
     "lobby.away.old": "The table service does not answer since {since}: {why} Tables are shown as they were then.",
     "lobby.no_trouble": "No table has any trouble",

@@ -6,6 +6,7 @@ import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
 import { currencies } from "../money.js";
+import { said } from "../problems.js";
 import { resultWords } from "../result.js";
 import { drawTable, nameOf, runRing } from "../table.js";
 import { LiveTables, NO_FILTER } from "../tables.js";
@@ -238,7 +239,7 @@ export async function open(root, { id }, app) {
     if (problem) {
       return html`<section class="empty">
         <h1>${t(problem.reason === "TABLE_ARCHIVED" ? "table.archived" : "table.unknown")}</h1>
-        <p>${problem.message}</p>
+        <p>${said(problem)}</p>
         <p><a class="button" href="/">${t("table.back")}</a></p>
       </section>`;
     }

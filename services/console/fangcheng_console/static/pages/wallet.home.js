@@ -4,6 +4,7 @@ import { get } from "../api.js";
 import { number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
 import { currencies, signed, tone } from "../money.js";
+import { said } from "../problems.js";
 
 export async function home(root, app) {
   const { t } = app;
@@ -106,7 +107,7 @@ export async function home(root, app) {
         <label>${t("wallet.period")} <select data-key="period" @change=${(event) => choose("period", event.target.value)}>
           ${periods().map(([value, key]) => html`<option value=${value} .selected=${value === page.period}>${t(key, { period: value })}</option>`)}</select></label>
       </header>
-      ${page.problem ? html`<p class="error" role="alert">${page.problem.message}</p>` : nothing}
+      ${page.problem ? html`<p class="error" role="alert">${said(page.problem)}</p>` : nothing}
       ${page.standings.length
         ? html`<table class="table"><thead><tr><th scope="col" class="number wallet-rank">#</th><th scope="col">${t("wallet.player")}</th><th scope="col" class="number">${t("wallet.score")}</th><th scope="col" class="number">${t("wallet.played")}</th></tr></thead>
           <tbody>${page.standings.map(

@@ -4,6 +4,7 @@ import { get } from "../api.js";
 import { time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
 import { amount, currencies, reasonName, signed, tone, unit } from "../money.js";
+import { said } from "../problems.js";
 import { settlementPath } from "../routes.js";
 import { home } from "./wallet.home.js";
 
@@ -115,7 +116,7 @@ export async function open(root, params, app) {
               : html`<button class="button danger" data-do="freeze" @click=${() => act("freeze_player", id)}>${t("wallet.freeze")}</button>`
             : nothing}
         </header>
-        ${page.problem ? html`<p class="error" role="alert">${page.problem.message}</p>` : nothing}
+        ${page.problem ? html`<p class="error" role="alert">${said(page.problem)}</p>` : nothing}
         <div class="wallet-top">
           ${where(page)} ${titles(page)} ${isOperator ? freeze(page) : nothing}
         </div>
