@@ -25,10 +25,9 @@ export async function open(root, { id }, app) {
   const { t } = app;
   const path = `/api/tables/${encodeURIComponent(id)}`;
   const isOperator = app.person.role === "operator";
-  const [about, sets, money] = await Promise.all([
+  const [about, sets] = await Promise.all([
     get(path).then((answer) => answer.table),
     get("/api/rule-sets").then((answer) => answer.rule_sets, () => []),
-    get("/api/currencies").then((answer) => currencies(answer.currencies), () => currencies([])),
   ]);
   const ruleSet = sets.find((one) => one.id === about.rules.id && one.revision === about.rules.revision) ?? null;
   const rulesName = ruleSet ? (app.lang === "zh" ? ruleSet.name_zh : ruleSet.name_en) : about.rules.id;
@@ -78,6 +77,7 @@ export async function open(root, { id }, app) {
     const { state } = message;
     page.drawn = message;
     log(message.log, state);
+    if (state.stakes.length) askForCurrencies();
     if (!state.ended) return;
     if (page.result?.hand_number !== state.hand_number) page.isResultHidden = false;
     page.result = state;
@@ -92,6 +92,21 @@ export async function open(root, { id }, app) {
       page.problem = problem;
     }
     draw();
+  }
+
+  // What the stakes are called. Where nothing is staked, there may be no wallet to ask.
+  let money = currencies([]);
+  let isMoneyAsked = false;
+
+  async function askForCurrencies() {
+    if (isMoneyAsked) return;
+    isMoneyAsked = true;
+    try {
+      money = currencies((await get("/api/currencies")).currencies);
+      draw();
+    } catch {
+      // The ids have to do.
+    }
   }
 
   let saidAt = 0;
