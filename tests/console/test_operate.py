@@ -345,6 +345,30 @@ async def test_what_is_owed_is_collected_or_written_off(desk: Office) -> None:
     assert ((await desk.balance(bob)).available, (await desk.balance(bob)).owed) == (30, 0)
 
 
+async def test_of_several_operators_at_once_one_acts_upon_what_all_were_shown(
+    desk: Office,
+) -> None:
+    _, bob, *_ = names = await desk.players(silver=500)
+    key = f"t-{bob}/1"
+    await desk.settle(key, names, (0, 1, 300))
+    unit = {"player_id": bob, "currency": "silver"}
+    for call, request, amount in (
+        ("Withdraw", wallet_pb2.WithdrawRequest, 800),
+        ("Deposit", wallet_pb2.DepositRequest, 250),
+    ):
+        if call == "Deposit":
+            await done(desk, await desk.preview("reverse_settlement", settlement=key))
+        await getattr(desk.stub("wallet"), call)(
+            request(request_id=f"{call} {bob}", amount=amount, **unit)
+        )
+    preview = await desk.preview("collect_receivable", **unit, book="", amount=50)
+    answers = await asyncio.gather(*(desk.act(preview) for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
+    assert {reason(one)[1] for one in answers if one.status_code == 409} == {"STALE_PREVIEW"}
+    balance = await desk.balance(bob)
+    assert (balance.available, balance.owed) == (200, 250)
+
+
 async def test_a_double_click_does_it_once(desk: Office) -> None:
     table_id, _ = await desk.table()
     body = desk.body(await desk.preview("void_hand", table_id=table_id))

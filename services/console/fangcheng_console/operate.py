@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import grpc
 import grpc.aio
@@ -78,6 +79,8 @@ class Acts:
         self._log = console.log
         self._doing: dict[str, tuple[Order | None, asyncio.Task[dict[str, Any]]]] = {}
         """By request id: what has no outcome yet."""
+        self._turns: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
+        """By what acts are about."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -93,7 +96,7 @@ class Acts:
         """
         doing = self._doing.get(order.request_id)
         if doing is None:
-            return await self._begun(order.request_id, order, lambda: self._do(order, person))
+            return await self._begun(order.request_id, order, lambda: self._in_turn(order, person))
         if doing[0] is not None and doing[0] != order:
             raise _reused(order.request_id)
         return await asyncio.shield(doing[1])
@@ -121,6 +124,12 @@ class Acts:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._doing[request_id] = order, task
         return await asyncio.shield(task)
+
+    async def _in_turn(self, order: Order, person: Person) -> dict[str, Any]:
+        """One after the other about one thing: what was seen holds until the call is made."""
+        turn = self._turns.setdefault(next(iter(order.target.values())), asyncio.Lock())
+        async with turn:
+            return await self._do(order, person)
 
     async def _do(self, order: Order, person: Person) -> dict[str, Any]:
         with _nothing_done():
