@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from fangcheng_console.oplog import Target
+from fangcheng_console.sqlite import open_sqlite
+
 from .operating import Office, office, reason, said, signed_in
 
 
@@ -140,3 +143,22 @@ async def test_a_table_is_closed_while_the_wallet_is_away(desk: Office, line: Li
     answer = await desk.act(preview)
     assert answer.status_code == 200, answer.text
     await desk.has_closed(table_id, "closed")
+
+
+async def test_a_reveal_that_was_cut_short_is_not_asked_for_again(
+    desk: Office, tmp_path: Path
+) -> None:
+    log = await open_sqlite(tmp_path / "console.db")
+    target = Target(table_id="t1")
+    await log.begin(
+        "operator:mei", "reveal", target, request_id="console/reveal-1", reason="collusion?"
+    )
+    await log.close()
+    repeated = await desk.operator.post("/api/operate/repeat", {"request_id": "console/reveal-1"})
+    assert reason(repeated) == (400, "INVALID_REQUEST")
+    story = await desk.story("console/reveal-1")
+    assert story is not None
+    assert (story["status"], story["later"]) == ("unknown", [])
+    # It is no matter of the page of acts.
+    asked_for = await desk.operator.get("/api/log?status=unknown&but=reveal")
+    assert asked_for.json()["stories"] == []

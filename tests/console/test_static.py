@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from fangcheng.table.v1 import events_pb2
+from fangcheng_console.links import MADE, OPENED, REVOKED
+from fangcheng_console.verbs import VERBS
 from fangcheng_console.web import STATIC
 from fangcheng_rules.events import DrawOrigin
 from fangcheng_rules.melds import MeldKind
@@ -128,3 +130,12 @@ def test_whatever_a_table_may_say_has_its_words() -> None:
     keys |= {f"reason.{reason}" for reason in (*get_args(TransferReason), "fee")}
     keys |= {f"result.dissolved.{reason}" for reason in ("vote", "deserted")}
     assert keys <= known, sorted(keys - known)
+
+
+def test_the_log_can_be_asked_for_whatever_stands_in_it() -> None:
+    text = (STATIC / "pages/log.js").read_text("utf-8")
+    listed = text[text.index("const VERBS = [") : text.index("const STATUSES")]
+    written = {*VERBS, "reveal", MADE, OPENED, REVOKED, "sign_in"}
+    assert set(re.findall(r'"(\w+)"', listed)) == written
+    known = words(STATIC / "acts.i18n.js")["en"]
+    assert {f"act.verb.{verb}" for verb in written} <= known.keys()

@@ -11,7 +11,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import grpc.aio
@@ -30,6 +30,7 @@ from fangcheng_client import TableView
 from fangcheng_client.notation import parse
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_suite.access import Access
+from fangcheng_suite.bots import crowd
 from fangcheng_suite.bots.player import Bot, NotSeated, Place
 
 from .arena import Arena
@@ -485,6 +486,32 @@ async def test_a_ticket_that_failed_tells_why() -> None:
     async with playing(FakeTable(), matchmaker=FakeMatchmaker(states=[failed])) as bot:
         with pytest.raises(NotSeated, match="too little silver"):
             await bot.play("kele-demo")
+
+
+async def test_trouble_that_stays_the_same_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowd, "FIRST_PAUSE_SECONDS", 0.0)
+
+    class Wealthy(crowd.Bank):
+        async def give(self, player_id: str, amount: int = 0) -> int:
+            return 0
+
+    class Unlucky(Bot):
+        troubles: ClassVar[list[str]] = ["frozen", "frozen", "", "frozen", "paused", "frozen"]
+
+        async def play(self, pool_id: str, *, standby: bool = False) -> Place | None:
+            if not self.troubles:
+                raise asyncio.CancelledError
+            trouble = self.troubles.pop(0)
+            if trouble:
+                raise NotSeated(trouble)
+            return None
+
+    access = Access(lambda service: "127.0.0.1:1", KEY)
+    bot = Unlucky("bot-mei", access)
+    told: list[str] = []
+    with pytest.raises(asyncio.CancelledError):
+        await crowd.keep_playing(bot, "kele-demo", Wealthy(access), report=told.append)
+    assert told == ["frozen", "frozen", "paused", "frozen"]
 
 
 async def test_a_ticket_that_was_left_leads_nowhere() -> None:

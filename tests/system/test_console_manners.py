@@ -99,3 +99,34 @@ def test_that_the_console_is_away_is_told_until_it_answers(
         page.get_by_role("button", name="Find").click()
         expect(page.locator(".away")).to_be_hidden()
         assert page.url.endswith("/hands")
+
+
+COUNTED = """
+  window.running = new Set();
+  const [RealSource, begin, end] = [EventSource, setInterval, clearInterval];
+  window.EventSource = class extends RealSource {
+    constructor(path) { super(path); running.add(this); }
+    close() { super.close(); running.delete(this); }
+  };
+  window.setInterval = (...given) => { const id = begin(...given); running.add(id); return id; };
+  window.clearInterval = (id) => { running.delete(id); end(id); };
+"""
+
+
+def test_nothing_runs_on_for_a_page_that_was_left(browser: Browser, quiet_suite: Running) -> None:
+    with opened(browser) as tab:
+        tab.page.add_init_script(COUNTED)
+        page = enter(tab, quiet_suite, "/try")
+        pages = {"t": ".figures", "s": "[data-process]", "o": "[data-pool]", "w": ".wallet"}
+        for key, seen in [*pages.items(), *pages.items()]:
+            page.keyboard.press("g")
+            page.keyboard.press(key)
+            page.locator(seen).first.wait_for()
+            assert page.evaluate("running.size") <= 1
+        # One that is left before it has been opened is closed as well.
+        page.evaluate(
+            "() => { document.querySelector('#nav a[href=\"/\"]').click();"
+            " document.querySelector('#nav a[href=\"/try\"]').click(); }"
+        )
+        page.locator("[data-do=clear]").wait_for()
+        page.wait_for_function("() => running.size === 0")

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import records_pb2
-from fangcheng_console.links import Link, Signer
+from fangcheng_console.links import MADE, Link, Signer
 from fangcheng_console.settings import ConsoleSettings
 from fangcheng_rules.rulesets import BUILT_IN
 from tests.console.keeping import Keeping, keeping
@@ -450,6 +450,7 @@ def test_a_link_shows_the_moment_to_a_stranger_until_it_is_revoked(
     page = tab.page
     record = played_record("baishan_kele", 4)
     show(tab, kept, record, "?step=77&seat=2")
+    table_id = urlsplit(page.url).path.split("/")[2]
     page.get_by_label("Reason").fill("he says he had won")
     page.locator("[data-act='make_link']").click()
     link = page.locator(".made-link").get_attribute("href")
@@ -480,6 +481,78 @@ def test_a_link_shows_the_moment_to_a_stranger_until_it_is_revoked(
         stranger.page.goto(address(kept, link))
         expect(stranger.page.locator("[data-reason='LINK_REVOKED']")).to_be_visible()
         stranger.provoked("410")
+    # All of it stands in the operator log.
+    page.goto(address(kept, f"/log?target={table_id}"))
+    page.locator("[data-number]").first.wait_for()
+    lines = page.locator("[data-number]").all_inner_texts()
+    for line, said in zip(lines, ("Link revoked", "Link opened", "Link made"), strict=True):
+        assert said in line
+    assert "sent to the wrong one" in lines[0]
+    assert "mei" in lines[2]
+    page.locator("[data-number] summary").last.click()
+    expect(page.locator("[data-number]").last).to_contain_text("good until")
+    page.locator("select[name='verb']").select_option(MADE)
+    page.get_by_role("button", name="Find").click()
+    expect(page.locator("[data-number]")).to_have_count(1)
+
+
+def with_end(record: Record, **end: Any) -> Record:
+    """The record of a hand that ended otherwise, for which nobody pays."""
+    changed = Record()
+    changed.CopyFrom(record)
+    del changed.events[-1]
+    ended = changed.events[-1].hand_ended
+    ended.score.Clear()
+    kept_seats = list(ended.hand.seats)
+    ended.hand.CopyFrom(rules_pb2.FinishedHand(dealer=ended.hand.dealer, seats=kept_seats, **end))
+    return changed
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_every_way_a_hand_may_end_is_told(kept: Keeping, browser: Browser, lang: Any) -> None:
+    record = won("shandong")
+    name = record.player_ids[2]
+    several = Record()
+    several.CopyFrom(record)
+    ended = next(one.hand_ended for one in several.events if one.HasField("hand_ended"))
+    first = ended.hand.win.winners[0]
+    second = next(seat for seat in range(4) if seat not in (first, ended.hand.win.from_seat))
+    ended.hand.win.winners.append(second)
+    ended.score.winners.add().CopyFrom(ended.score.winners[0])
+    ended.score.winners[1].seat = second
+    ends: list[tuple[Record, list[str], int]] = [
+        (several, [record.player_ids[first], record.player_ids[second]], 2),
+        (with_end(record, draw=rules_pb2.DrawEnd()), [{"en": "Drawn", "zh": "荒庄"}[lang]], 0),
+        (
+            with_end(record, escape=rules_pb2.EscapeEnd(seat=2)),
+            [name, {"en": "for good", "zh": "本局结束"}[lang]],
+            0,
+        ),
+        (
+            with_end(record, eight_flowers=rules_pb2.EightFlowersEnd(seat=2)),
+            [name, {"en": "flowers", "zh": "花牌"}[lang]],
+            0,
+        ),
+        (
+            with_end(record, dissolved=rules_pb2.DissolvedEnd(reason="vote")),
+            [{"en": "voted", "zh": "投票"}[lang]],
+            0,
+        ),
+        (with_end(record, dissolved=rules_pb2.DissolvedEnd(reason="case_81")), ["case_81"], 0),
+    ]
+    assert kept.world is not None
+    with opened(browser, lang=lang) as tab:
+        tab.sign_in(kept.world.address, kept.world.token("viewer:wang"))
+        for changed, said, winners in ends:
+            show(tab, kept, changed, "?step=9999")
+            for text in said:
+                expect(tab.page.locator(".result-head")).to_contain_text(text)
+            expect(tab.page.locator("[data-winner]")).to_have_count(winners)
+            if not winners:
+                expect(tab.page.locator(".result-payments")).to_have_count(0)
+            # The list of events says it in the same words.
+            said_last = tab.page.locator("[data-kind='hand_ended']")
+            expect(said_last).to_contain_text(said[-1])
 
 
 def test_a_link_that_has_expired_shows_nothing(kept: Keeping, browser: Browser) -> None:

@@ -255,6 +255,8 @@ function pressed(event) {
   } else {
     const known = state.keys.find((one) => one.key === event.key);
     if (!known) return;
+    // What is wider than its place is scrolled by arrows while it has the focus.
+    if (event.key.startsWith("Arrow") && event.target.closest?.(".scroll")) return;
     // A button or link that has the focus keeps the keys that press it.
     if ((event.key === "Enter" || event.key === " ") && event.target.closest?.("a, button, summary")) return;
     event.preventDefault();

@@ -17,15 +17,8 @@ const FIGURES = [
   { name: "load", columns: ["evaluator_load"], service: "evaluation", show: percent, least: 0.1 },
   { name: "ledger", columns: ["imbalance"], service: "wallet", show: number, least: 1 },
 ];
-const ORDER = [
-  "time",
-  "tables",
-  "hands_per_minute",
-  "wait_p50_seconds",
-  "wait_p95_seconds",
-  "evaluator_load",
-  "imbalance",
-];
+// The columns of a point, as they stand in it.
+const ORDER = ["time", ...FIGURES.flatMap((figure) => figure.columns)];
 
 // Draws them into an element. Returns {hear(message of the stream, missing services), close()}.
 export function figures(root, app) {

@@ -8,6 +8,7 @@
 
 import { add, has, language, number, t } from "./i18n.js";
 import { classMap, html, nothing, svg } from "./lit.js";
+import { signed, tone } from "./money.js";
 import { tile, tileName } from "./tiles.js";
 import words from "./table.i18n.js";
 
@@ -89,7 +90,7 @@ function plate(state, seat, place, { ask, ruleSet, linked }) {
     }</span>
     <span class="plate-score" data-standing=${known.standing}>${
       state.starting_chips ? html`<span class="chips" title=${t("board.chips")}>${number(known.chips)}</span> ` : nothing
-    }<span class=${known.standing > 0 ? "good" : known.standing < 0 ? "bad" : "muted"}>${signed(known.standing)}</span></span>
+    }<span class=${tone(known.standing) || "muted"}>${signed(known.standing)}</span></span>
     <span class="plate-badges">${badges(state, seat, ruleSet)}</span>
     ${ask(seat)}
   </section>`;
@@ -111,8 +112,6 @@ function badges(state, seat, ruleSet) {
     state.vote?.agreed.includes(seat) ? badge("warn", t("board.agrees"), "agrees") : nothing,
   ];
 }
-
-export const signed = (amount) => (amount > 0 ? `+${number(amount)}` : number(amount));
 
 // The felt. Each seat is drawn as if it sat at the bottom, around 0 0, and turned to its side.
 

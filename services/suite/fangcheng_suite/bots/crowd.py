@@ -116,8 +116,12 @@ async def keep_playing(
     report: Report = lambda text: None,
     on_seated: Callable[[Place], None] | None = None,
 ) -> None:
-    """Play one table after the other until cancelled; what goes wrong is told and tried again."""
+    """Play one table after the other until cancelled.
+
+    What goes wrong is tried again; it is told once for as long as it stays the same.
+    """
     pause_seconds = FIRST_PAUSE_SECONDS
+    told = ""
     if on_seated is not None:
         bot.on_seated = on_seated
     while True:
@@ -125,11 +129,15 @@ async def keep_playing(
             await bank.give(bot.player_id)
             await bot.play(pool_id, standby=standby)
         except grpc.aio.AioRpcError as error:
-            report(str(from_call(error, bot.player_id)))
+            trouble = str(from_call(error, bot.player_id))
         except SuiteError as error:
-            report(error.message)
+            trouble = error.message
         else:
             pause_seconds = FIRST_PAUSE_SECONDS
+            told = ""
             continue
+        if trouble != told:
+            report(trouble)
+        told = trouble
         await asyncio.sleep(pause_seconds)
         pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)

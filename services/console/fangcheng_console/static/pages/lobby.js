@@ -15,6 +15,7 @@ import {
   windAt,
 } from "../tables.js";
 import { figures } from "../figures.js";
+import { signed, tone } from "../money.js";
 import { ago } from "../spans.js";
 import { reasonOf } from "../words.js";
 
@@ -279,7 +280,7 @@ function seatOf(table, seat, t) {
     <span class="wind" title=${t(`lobby.wind.${wind}.title`)}>${t(`lobby.wind.${wind}`)}</span>
     <span class="name">${name || t("lobby.vacant")}</span>
     ${mark ? html`<span class="mark ${mark}" title=${t(`lobby.mark.${mark}.title`)}>${t(`lobby.mark.${mark}`)}</span>` : nothing}
-    <span class="standing ${standing > 0 ? "good" : standing < 0 ? "bad" : "muted"}">${standing > 0 ? "+" : ""}${standing === 0 ? "0" : number(standing).replace("-", "−")}</span>
+    <span class="standing ${tone(standing) || "muted"}">${signed(standing)}</span>
   </span>`;
 }
 

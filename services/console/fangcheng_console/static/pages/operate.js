@@ -26,7 +26,7 @@ export function open(root, params, app) {
     const number = ++reading;
     let told;
     try {
-      const [{ pools }, log] = await Promise.all([get("/api/operate/pools"), get("/api/log?status=unknown")]);
+      const [{ pools }, log] = await Promise.all([get("/api/operate/pools"), get("/api/log?status=unknown&but=reveal")]);
       told = { pools, acts: log.stories, currencies: log.currencies, problem: null };
     } catch (problem) {
       told = { problem };

@@ -1,6 +1,7 @@
 // A table as it is played: the picture, what was said, and an operator's look at the tiles.
 
 import { tableMenu } from "../actmenu.js";
+import { shortTable } from "../acts.js";
 import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
@@ -24,10 +25,9 @@ export async function open(root, { id }, app) {
   const { t } = app;
   const path = `/api/tables/${encodeURIComponent(id)}`;
   const isOperator = app.person.role === "operator";
-  const [about, sets, money] = await Promise.all([
+  const [about, sets] = await Promise.all([
     get(path).then((answer) => answer.table),
     get("/api/rule-sets").then((answer) => answer.rule_sets, () => []),
-    get("/api/currencies").then((answer) => currencies(answer.currencies), () => currencies([])),
   ]);
   const ruleSet = sets.find((one) => one.id === about.rules.id && one.revision === about.rules.revision) ?? null;
   const rulesName = ruleSet ? (app.lang === "zh" ? ruleSet.name_zh : ruleSet.name_en) : about.rules.id;
@@ -77,6 +77,7 @@ export async function open(root, { id }, app) {
     const { state } = message;
     page.drawn = message;
     log(message.log, state);
+    if (state.stakes.length) askForCurrencies();
     if (!state.ended) return;
     if (page.result?.hand_number !== state.hand_number) page.isResultHidden = false;
     page.result = state;
@@ -91,6 +92,21 @@ export async function open(root, { id }, app) {
       page.problem = problem;
     }
     draw();
+  }
+
+  // What the stakes are called. Where nothing is staked, there may be no wallet to ask.
+  let money = currencies([]);
+  let isMoneyAsked = false;
+
+  async function askForCurrencies() {
+    if (isMoneyAsked) return;
+    isMoneyAsked = true;
+    try {
+      money = currencies((await get("/api/currencies")).currencies);
+      draw();
+    } catch {
+      // The ids have to do.
+    }
   }
 
   let saidAt = 0;
@@ -182,36 +198,34 @@ export async function open(root, { id }, app) {
     draw();
   }
 
-  function order() {
-    try {
-      const list = JSON.parse(sessionStorage.getItem("lobby.order") ?? "[]");
-      return Array.isArray(list) ? list : [];
-    } catch {
-      return [];
-    }
+  let order = [];
+  try {
+    const list = JSON.parse(sessionStorage.getItem("lobby.order") ?? "[]");
+    if (Array.isArray(list)) order = list;
+  } catch {
+    // Somebody else's: as if there were none.
   }
 
   // Who comes from elsewhere than the lobby goes through its tables as it shows them at first.
   function lookAround() {
-    if (order().length) return () => {};
+    if (order.length) return () => {};
     const stop = stream("/api/lobby/events", (message) => {
       stop();
       const tables = new LiveTables();
       tables.apply(message);
-      const ids = tables.look(NO_FILTER).tables.map((table) => table.id);
-      sessionStorage.setItem("lobby.order", JSON.stringify(ids));
+      order = tables.look(NO_FILTER).tables.map((table) => table.id);
+      sessionStorage.setItem("lobby.order", JSON.stringify(order));
       draw();
     });
     return stop;
   }
 
   function neighbour(step) {
-    const list = order();
-    const others = list.filter((one) => one !== id);
+    const others = order.filter((one) => one !== id);
     if (!others.length) return null;
-    const at = list.indexOf(id);
+    const at = order.indexOf(id);
     if (at < 0) return step > 0 ? others[0] : others.at(-1);
-    return list[(at + step + list.length) % list.length];
+    return order[(at + step + order.length) % order.length];
   }
 
   function go(step) {
@@ -273,7 +287,7 @@ export async function open(root, { id }, app) {
         ${state?.stakes.map((stake) => fact("stake", t("table.stake.unit", { amount: money.sum(stake.per_unit, stake, ruleSet) })))}
         ${labels.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}
         ${about.endpoint ? fact("owner", html`<span class="mono">${about.endpoint}</span>`) : nothing}
-        ${fact("id", html`<span class="mono" title=${id}>${id.slice(0, 12)}</span>`)}
+        ${fact("id", html`<span class="mono" title=${id}>…${shortTable(id)}</span>`)}
       </dl>
     </header>`;
   }
