@@ -138,12 +138,11 @@ tables go on. Promised are fewer than 2,000 series a process, and less than 100 
 ## The console
 
 A whole suite, each service a process of its own, and one console, alone on a core; bots play at the
-pace of people, a discard every three seconds at each table. Viewers read the streams that their
-pages read, with sessions of their own: a fifth of them the lobby, which is told every second, each
-other one a table of his own. Of every event the time is taken from when the table service wrote it
-until the viewer has it, and until the page of a real Chromium has it in its document; the console
-gathers events for up to 100 ms. Bots, viewers, Chromium and the other services share the other
-core.
+pace of people, a discard every three seconds at each table. Viewers read the streams that pages
+read: a fifth of them the lobby, which is told every second, each other one a table of his own. Of
+every event the time is taken from when the table service wrote it until the viewer has it, and
+until the page of a real Chromium has it in its document; the console gathers events for up to
+100 ms. Bots, viewers, Chromium and the other services share the other core.
 """,
     "wallet": f"""\
 ## Settlements

@@ -38,6 +38,10 @@ LIVE = {"table", "lobby", "health"}
 """They are never done with what they are sent."""
 UNDER_WAY = range(34, 48)
 """Tiles left in the wall."""
+IN_PLAY = """
+() => document.querySelector(".result-panel") === null
+  && Number(document.querySelector("[data-wall]").dataset.wall) < 50
+"""
 
 
 def main(names: tuple[str, ...]) -> None:
@@ -68,10 +72,13 @@ def taken(
         tab.sign_in(address, token(suite, "operator:mei"))
         if name == "log":
             link(tab.page, found)  # so that something stands there
-        if name == "table":
-            found = replace(found, table_id=beside(under_way(suite)))
-        tab.page.goto(address + found.path(name) + QUERY.get(name, ""))
-        tab.page.locator(READY[name]).first.wait_for()
+        showing = False
+        while not showing:  # a hand at the table may end while its page is opened
+            if name == "table":
+                found = replace(found, table_id=beside(under_way(suite)))
+            tab.page.goto(address + found.path(name) + QUERY.get(name, ""))
+            tab.page.locator(READY[name]).first.wait_for()
+            showing = name != "table" or tab.page.evaluate(IN_PLAY)
         if name not in LIVE:
             tab.page.wait_for_load_state("networkidle")
         if name == "replay":
@@ -92,7 +99,7 @@ async def under_way(suite: Running) -> str:
 
 
 def with_palette(page: Page, png: bytes) -> bytes:
-    """A picture with its most frequent colours; the others become the nearest of them.
+    """A picture with few colours; the others become the nearest of them.
 
     They are 256, or fewer where the picture would be larger than `MOST_BYTES`.
     """
@@ -101,9 +108,8 @@ def with_palette(page: Page, png: bytes) -> bytes:
     pixels = picture.view("<u4").ravel() & 0xFFFFFF  # without the opacity
     packed, which, counts = np.unique(pixels, return_inverse=True, return_counts=True)
     colours = packed[:, None] >> np.array([0, 8, 16]) & 0xFF
-    frequent = colours[np.argsort(-counts, kind="stable")]
     for most in (256, 192, 128, 96, 64):
-        palette = frequent[:most]
+        palette = _palette(colours, counts, most)
         nearest = np.concatenate([_nearest(some, palette) for some in np.array_split(colours, 64)])
         rows = nearest[which.reshape(-1)].reshape(height, width)
         raw = np.hstack([np.zeros((height, 1), np.uint8), rows]).tobytes()  # 0: no filter
@@ -119,6 +125,17 @@ def with_palette(page: Page, png: bytes) -> bytes:
         if len(made) < MOST_BYTES:
             return made
     raise SystemExit(f"a picture cannot be made smaller than {MOST_BYTES / 1_000:.0f} KB")
+
+
+def _palette(colours: NDArray[np.int64], counts: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """The most frequent colours, and those that would be missed most: many, and far from these."""
+    order = np.argsort(-counts, kind="stable")
+    palette = list(colours[order[: most // 2]])
+    apart = np.min([((colours - one) ** 2).sum(1) for one in palette], axis=0)
+    while len(palette) < min(most, len(colours)):
+        palette.append(colours[(apart * np.sqrt(counts)).argmax()])
+        apart = np.minimum(apart, ((colours - palette[-1]) ** 2).sum(1))
+    return np.array(palette)
 
 
 def _nearest(colours: NDArray[np.int64], palette: NDArray[np.int64]) -> NDArray[np.uint8]:
