@@ -148,7 +148,7 @@ async def test_a_note_is_done_when_it_is_written(log: OpLog) -> None:
     await log.note("somebody", "open_link", link)
     await log.note("bo", "revoke_link", link, case_id="case-7")
     await log.note("bo", "sign_in")
-    (story,) = await log.find(Sought(verbs=["link_made"]), 50)
+    (story,) = await log.find(Sought(verbs=["make_link"]), 50)
     assert (story.entry, story.status) == (note, "done")
     assert await found(log, link_id="l1") == ["revoke_link", "open_link", "make_link"]
     assert await found(log, link_id="l1", verbs=["revoke_link"]) == ["revoke_link"]
