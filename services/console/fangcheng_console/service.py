@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -14,8 +15,9 @@ from starlette.types import ASGIApp
 from fangcheng_kit import Kit, Servicer, StartFailed, running
 from fangcheng_kit.settings import is_postgres, split_address
 
+from . import connections
 from .backend import Backend
-from .connections import IDLE_SECONDS, Connection, listen
+from .connections import Connection, listen
 from .features import FEATURES
 from .metrics import Metrics
 from .oplog import OpLog
@@ -92,7 +94,7 @@ async def _serving(
             server_header=False,
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=settings.trusted_proxies or None,
-            timeout_keep_alive=int(IDLE_SECONDS),
+            timeout_keep_alive=math.ceil(connections.IDLE_SECONDS),
             timeout_graceful_shutdown=_STREAMS_END_SECONDS,
         )
     )
