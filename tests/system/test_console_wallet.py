@@ -279,5 +279,5 @@ def test_a_viewer_sees_who_leads_and_no_money(browser: Browser, suite: Running) 
 
 def test_who_is_not_there_is_told_of(operator: Tab, suite: Running) -> None:
     operator.page.goto(f"{suite.console}/wallet/nobody%2Fhere")
-    expect(operator.page.get_by_role("alert")).to_contain_text("nobody/here")
+    expect(operator.page.get_by_role("alert")).to_contain_text("Nobody with this id has a wallet")
     operator.provoked("status of 404")

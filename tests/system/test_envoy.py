@@ -139,7 +139,7 @@ def test_what_is_shipped_fits_a_suite_of_two_evaluators_on_its_usual_ports() -> 
     replicas = [("evaluation", 0), ("evaluation", 1)]
     replicas += [("matchmaking", 0), ("table", 0), ("wallet", 0)]
     usual = Ports(inspect.signature(up).parameters["port"].default)
-    assert found == {(service, usual.of(service, number)[0]) for service, number in replicas}
+    assert found == {(service, usual.of(service, number)["listen"]) for service, number in replicas}
 
 
 async def all_answer(load: Load, *replicas: Replica) -> None:
