@@ -14,6 +14,10 @@ from fangcheng_console.sqlite import open_sqlite
 
 from .operating import Office, office, reason, said, signed_in
 
+# The process of these tests, with gRPC servers whose connections are cut, has died in native code
+# now and then; until it is known why, they stand apart from what must never fail by itself.
+pytestmark = pytest.mark.slow
+
 
 class Line:
     """What happens to an answer of the wallet: `at_answer` says whether it is lost."""
