@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -80,9 +81,9 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crowd]:
 
 
 @contextmanager
-def looking(crowd: Crowd, browser: Browser, path: str = "/", **more: object) -> Iterator[Tab]:
+def looking(crowd: Crowd, browser: Browser, path: str = "/", **more: Any) -> Iterator[Tab]:
     """A viewer's tab on the crowd's console."""
-    with opened(browser, **more) as tab:  # type: ignore[arg-type]
+    with opened(browser, **more) as tab:
         tab.sign_in(crowd.address, mint_token(KEY, "viewer:wang"))
         tab.page.goto(crowd.address + path)
         # Nobody evaluates here, so that rule sets have no names but their ids.

@@ -31,7 +31,9 @@ AWAY = frozenset(
         grpc.StatusCode.UNAVAILABLE,
         grpc.StatusCode.DEADLINE_EXCEEDED,
         grpc.StatusCode.CANCELLED,
-        grpc.StatusCode.UNIMPLEMENTED,  # a studio's own wallet
+        # Intended, for good: a studio's own wallet may serve SettlementService alone. What would be
+        # read of WalletService is then told as not known, and the act can be previewed without it.
+        grpc.StatusCode.UNIMPLEMENTED,
     }
 )
 GLANCE_SECONDS = 3.0
