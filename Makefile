@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards tiles screenshots format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos fuzz check protos released docs dashboards tiles screenshots format bench locks dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -35,6 +35,9 @@ chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), table
 	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_HANDS=$(or $(HANDS),25) \
 		FANGCHENG_CHAOS_SEED=$(or $(SEED),$$RANDOM) \
 		$(BIN)/pytest tests/system/test_wallet_bank.py tests/system/test_table_chaos.py -s
+
+fuzz: setup ## Give parsers, records, the round and every call 200,000 hostile inputs (FUZZ_INPUTS=, SEED=)
+	FUZZ_INPUTS=$(or $(FUZZ_INPUTS),200000) SEED=$(or $(SEED),$$RANDOM) $(BIN)/pytest tests/fuzz -s --timeout 7200
 
 test-slow: setup ## Run the tests that take minutes
 	$(BIN)/pytest -m slow --timeout 3600
