@@ -55,7 +55,7 @@ _PLAYERS_OWN = {
     "UNKNOWN_WALLET": "The player has no wallet.",
     "PLAYER_FROZEN": "The player may stake nothing now.",
 }
-"""What is one player's own fault, in words that tell nothing of others: the wallet's name them all."""
+"""What is a player's own fault, in words that tell of nobody else: the wallet's name all."""
 _PAGE = 500
 _LIST_SECONDS = 2.0
 
