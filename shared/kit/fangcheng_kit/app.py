@@ -26,10 +26,10 @@ from prometheus_client import CollectorRegistry
 
 import fangcheng_client
 from fangcheng_client.keepalive import SERVER_OPTIONS
-from fangcheng_kit import health, logs, trace_context
+from fangcheng_kit import health, logs, tls, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
 from fangcheng_kit.contract import ContractError, methods_of
-from fangcheng_kit.identities import Identities
+from fangcheng_kit.identities import Identities, Peer
 from fangcheng_kit.jwks import BadKeySet, KeySet
 from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
 from fangcheng_kit.settings import (
@@ -108,20 +108,18 @@ class Kit:
         *,
         timeout_seconds: float | None = None,
         scopes: Sequence[str] = (),
-        own_token: bool = True,
         **options: Any,
     ) -> grpc.aio.Channel:
         """A channel to another service, with this one's own token and a deadline for every call.
 
         ``scopes``: of the token, such as ``act_as`` for a service that calls for players too; a
         token that comes from a file has its own.
-        ``own_token``: False for calls that carry their callers' credentials.
         Passes on the request id and the trace of the call that is being handled. The kit closes the
         channel after the service. ``options`` as for ``fangcheng_client.connect``.
         """
         channel = fangcheng_client.connect(
             target,
-            token=partial(self.token, tuple(scopes)) if own_token and self._has_token else None,
+            token=partial(self.token, tuple(scopes)) if self._has_token else None,
             timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
@@ -281,7 +279,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     )
     kit._token_file = _token_file(name, settings)
     calls = Calls(
-        Identities(name, kit.verifier),
+        Identities(name, kit.verifier, _peer(name, settings)),
         CallMetrics(kit.registry),
         settings.max_message_bytes,
         kit.tracing,
@@ -323,6 +321,14 @@ async def _key_set(kit: Kit, settings: Settings) -> KeySet:
     except BadKeySet as error:
         raise StartFailed(f"the key set {settings.jwks} (FANGCHENG_JWKS): {error}") from None
     return keys
+
+
+def _peer(name: str, settings: Settings) -> Peer | None:
+    """Tells whom a certificate names, where clients show one."""
+    if settings.tls_client_ca is None:
+        return None
+    scopes = tls.granted(name, settings.certificate_scopes)
+    return lambda shown: tls.peer_principal(shown, settings.tls_trust_domain, scopes)
 
 
 def _token_file(name: str, settings: Settings) -> TokenFile | None:
