@@ -190,9 +190,7 @@ class TableServicer(TableServiceServicer):
         elsewhere: asyncio.Task[None] | None = None
         try:
             if not was_passed_on(context):
-                following = Elsewhere(
-                    lobby, self._tables.others, self.peers.lobby(request)
-                )
+                following = Elsewhere(lobby, self._tables.others, self.peers.lobby(request))
                 elsewhere = asyncio.get_running_loop().create_task(following.run())
                 await following.told()
             while True:

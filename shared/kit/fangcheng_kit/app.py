@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -28,7 +28,7 @@ import fangcheng_client
 from fangcheng_client.keepalive import SERVER_OPTIONS
 from fangcheng_kit import health, logs, tls, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
-from fangcheng_kit.contract import ContractError, methods_of
+from fangcheng_kit.contract import OPERATORS, ContractError, methods_of
 from fangcheng_kit.identities import Identities, Peer
 from fangcheng_kit.jwks import BadKeySet, KeySet
 from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
@@ -403,14 +403,17 @@ def _add_all(
             _check_handler(servicer.servicer, method.name)
         calls.add(methods)
         servicer.add(servicer.servicer, server)
-    # Everybody who reaches the port may ask these; from other hosts, health alone.
+    # Everybody who reaches the port may ask for its health; what it serves, only who is on this
+    # host, or an operator.
     health_pb2_grpc.add_HealthServicer_to_server(kit._health.servicer, server)
     calls.add(methods_of(health.SERVICE_NAME, is_open=True))
-    if is_loopback(kit.address):
-        reflection.enable_server_reflection(
-            [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
-        )
-        calls.add(methods_of(reflection.SERVICE_NAME, is_open=True))
+    reflection.enable_server_reflection(
+        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+    )
+    need = None if is_loopback(kit.address) else OPERATORS
+    calls.add(
+        replace(method, need=need) for method in methods_of(reflection.SERVICE_NAME, is_open=True)
+    )
     return names
 
 

@@ -119,7 +119,8 @@ def _key(which: str, data: Any) -> Key:
 
 def _kinds(which: str, data: Mapping[str, Any]) -> frozenset[Kind]:
     named = data.get("kinds", sorted(KINDS))
-    if not isinstance(named, list) or not named or not all(kind in KINDS for kind in named):
+    known = isinstance(named, list) and all(isinstance(kind, str) for kind in named)
+    if not known or not named or not KINDS.issuperset(named):
         raise BadKeySet(f"{which}: kinds must be a list of some of {', '.join(sorted(KINDS))}")
     return cast("frozenset[Kind]", frozenset(named))
 
