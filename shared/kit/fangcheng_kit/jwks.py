@@ -22,8 +22,9 @@ import jwt
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
 
+from fangcheng_kit.metrics import KeySetMetrics
 from fangcheng_kit.principal import Kind
 
 KINDS: frozenset[Kind] = frozenset(get_args(Kind))
@@ -148,7 +149,7 @@ class KeySet:
         self._asked_at = -_AGAIN_SECONDS
         self._read_at = 0.0
         self._seen: object = None
-        self._metrics = Metrics(registry)
+        self._metrics = KeySetMetrics(registry)
         self._log = structlog.get_logger()
 
     async def read(self) -> None:
@@ -209,22 +210,6 @@ class KeySet:
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-class Metrics:
-    """What is measured of a key set; of an empty one too, so that the series are there."""
-
-    def __init__(self, registry: CollectorRegistry | None) -> None:
-        self.keys = Gauge(
-            "fangcheng_key_set_keys",
-            "Keys by which tokens are checked now, of the set of FANGCHENG_JWKS; 0: there is none.",
-            registry=registry,
-        )
-        self.failures = Counter(
-            "fangcheng_key_set_failures_total",
-            "Times that the key set could not be read anew, so that the keys stayed as they were.",
-            registry=registry,
-        )
 
 
 def check_source(source: str) -> str:
