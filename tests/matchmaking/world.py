@@ -33,7 +33,7 @@ from fangcheng.matchmaking.v1 import (
 )
 from fangcheng_client import connect
 from fangcheng_kit import Kit, Running, Servicer, Settings, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_matchmaking.service import open_service
 from fangcheng_matchmaking.settings import MatchmakingSettings
 from tests.matchmaking.clients import Guest, Player
