@@ -56,7 +56,9 @@ class Attack:
         if (seen := self._changed()) and await self._changes_again(given):
             raise AssertionError(f"input {number} is refused and changes {seen}: {given}")
         if seen:
-            self.unexplained.append(f"input {number} {given.method.path}: {[*seen]}")
+            self.unexplained.append(
+                f"input {number} {given.method.path} {outcome.code.name}: {[*seen]}"
+            )
         await self.settled()
 
     async def at_once(self, number: int, inputs: Sequence[Input]) -> None:

@@ -26,7 +26,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 
 from fangcheng.access.v1 import access_pb2
 from fangcheng_kit.errors import DETAILS_KEY
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.fuzz.mutations import Mutator, places
 from tests.system.processes import KEY
 

@@ -20,7 +20,7 @@ from fangcheng.wallet.v1 import settlement_pb2, wallet_pb2
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import attend, connect
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.fuzz.mutations import is_map
 from tests.system.processes import KEY, Service
 
