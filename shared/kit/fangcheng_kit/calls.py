@@ -114,7 +114,7 @@ class Calls(grpc.aio.ServerInterceptor):
         trace_context.enter(span.trace)
         _present.set(call)
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 (gRPC gives each call a task)
+        assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
         task.add_done_callback(lambda _: self._end(call))
 
         wrapped = self._handlers.get(path)
@@ -232,7 +232,7 @@ class Calls(grpc.aio.ServerInterceptor):
     async def _stream(self, answers: Any, context: Any) -> None:
         """Send what a handler gives: an async generator, or a coroutine that writes by itself."""
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 (gRPC gives each call a task)
+        assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
         self._streams.add(task)
         try:
             if not hasattr(answers, "__aiter__"):
