@@ -28,7 +28,7 @@ import grpc.aio
 from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc, operations_pb2_grpc, rooms_pb2_grpc
 from fangcheng_client import connect
 from fangcheng_kit import Kit, Running, Servicer, Settings, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_matchmaking.service import open_service
 from fangcheng_matchmaking.settings import MatchmakingSettings
 from tests.matchmaking.clients import Guest, Player

@@ -23,7 +23,7 @@ from fangcheng_client import attend, connect
 from fangcheng_evaluation import service as evaluation
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import Running, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_matchmaking import service as matchmaking
 from fangcheng_matchmaking.settings import MatchmakingSettings
 from fangcheng_table import service as table
