@@ -369,7 +369,7 @@ def _bound(server: grpc.aio.Server, listen: str) -> str:
 @contextmanager
 def _metrics(kit: Kit, listen: str) -> Iterator[MetricsEndpoint]:
     try:
-        endpoint = MetricsEndpoint(kit.registry, *split_address(listen))
+        endpoint = MetricsEndpoint(kit.registry, *split_address(listen), kit._health.probes())
     except OSError as error:
         raise StartFailed(f"cannot serve metrics on {listen}: {error.strerror}") from error
     with endpoint:
