@@ -135,7 +135,11 @@ async def test_other_hosts_are_told_of_health_alone() -> None:
         yield [Servicer(add, Echo(), SERVICE)]
 
     settings = Settings(
-        dev_key=KEY, drain_seconds=0, dangerously_without_tls=True, listen="0.0.0.0:0"
+        dev_key=KEY,
+        drain_seconds=0,
+        dangerously_without_tls=True,
+        dangerously_with_dev_key=True,
+        listen="0.0.0.0:0",
     )
     async with serving("echo", settings, open_service) as server:
         port = server.address.rpartition(":")[2]

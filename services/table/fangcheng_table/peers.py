@@ -53,7 +53,10 @@ class Peers:
         if channel is None:
             # One that drains still answers for its tables; and who asked us repeats by itself.
             channel = self._channels[endpoint] = self._kit.connect(
-                endpoint, own_token=False, options=[("grpc.service_config", "{}")]
+                endpoint,
+                own_token=False,
+                server_name="table",  # the endpoint is an address, of which its certificate is not
+                options=[("grpc.service_config", "{}")],
             )
         return kind(channel)
 

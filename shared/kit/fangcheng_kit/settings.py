@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -23,9 +23,10 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, to_json
+from pydantic_core import ErrorDetails, PydanticCustomError, to_json
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -38,6 +39,13 @@ from fangcheng_kit.principal import SHORTEST_KEY
 from fangcheng_kit.tls import TRUST_DOMAIN
 
 PREFIX = "FANGCHENG_"
+
+_DANGER = "dangerously_"
+
+AT = "setting"
+"""In the context of a complaint about several settings: the one that is named."""
+
+_CERTIFIED_AGE_SECONDS = 3_600.0
 
 
 class BadSettings(Exception):
@@ -117,6 +125,13 @@ class Settings(BaseSettings):
             "by itself."
         ),
     )
+    dangerously_with_dev_key: bool = Field(
+        default=False,
+        description=(
+            "Take tokens signed with `DEV_KEY` beyond this host too: whoever knows it can be any "
+            "player, operator or service. For trying only."
+        ),
+    )
     tls_certificate: Path | None = Field(
         default=None,
         description=(
@@ -162,8 +177,8 @@ class Settings(BaseSettings):
     listen: Address = Field(
         default="127.0.0.1:0",
         description=(
-            "Address of the gRPC server, this host only unless `DANGEROUSLY_WITHOUT_TLS`; port 0 "
-            "takes a free one."
+            "Address of the gRPC server; port 0 takes a free one. Beyond this host only with "
+            "`TLS_CERTIFICATE` and with `JWKS` or `TLS_CLIENT_CA`."
         ),
     )
     metrics_listen: Address = Field(
@@ -199,7 +214,8 @@ class Settings(BaseSettings):
         ge=0,
         description=(
             "Age at which a connection is closed after its calls, so that clients look up the "
-            "replicas again; 0: never."
+            "replicas again; 0: never, but with `TLS_CLIENT_CA` after an hour, so that a "
+            "certificate that is trusted no more does not go on for ever."
         ),
     )
     connection_grace_seconds: float = Field(
@@ -239,16 +255,16 @@ class Settings(BaseSettings):
         default=5.0, ge=0, description="How long calls in flight may then still take."
     )
 
-    @field_validator("listen")
-    @classmethod
-    def _on_this_host(cls, listen: str, info: ValidationInfo) -> str:
-        if not (is_loopback(listen) or info.data.get("dangerously_without_tls")):
-            raise ValueError(
-                "without TLS a service listens on this host only: use 127.0.0.1, [::1] or "
-                "localhost, and put a proxy that ends TLS, such as Envoy, on the same host to "
-                "reach it from others"
-            )
-        return listen
+    def dangers(self) -> list[str]:
+        """The settings of frightening names that are on."""
+        names = type(self).model_fields
+        return [name.upper() for name in names if name.startswith(_DANGER) and getattr(self, name)]
+
+    @property
+    def connection_age_seconds(self) -> float:
+        """The age at which a connection is closed; 0: never."""
+        certified = _CERTIFIED_AGE_SECONDS if self.tls_client_ca else 0.0
+        return self.max_connection_age_seconds or certified
 
     @field_validator("tls_key")
     @classmethod
@@ -275,6 +291,32 @@ class Settings(BaseSettings):
         if len(key) < SHORTEST_KEY:
             raise ValueError(f"it has {len(key)} characters, at least {SHORTEST_KEY} are needed")
         return key
+
+    @model_validator(mode="after")
+    def _locked_beyond_this_host(self) -> Self:
+        if not is_loopback(self.listen) and (problem := self._open_door()):
+            raise PydanticCustomError("open_door", "{problem}", {"problem": problem, AT: "listen"})
+        return self
+
+    def _open_door(self) -> str:
+        """What whoever reaches the port from another host could do; empty: nothing."""
+        alone = "; or listen on this host only: 127.0.0.1, [::1], localhost"
+        if not (self.tls_certificate or self.dangerously_without_tls):
+            return (
+                "beyond this host a service needs TLS: set TLS_CERTIFICATE and TLS_KEY "
+                "(`fangcheng dev-certs` makes some for trying), or DANGEROUSLY_WITHOUT_TLS in a "
+                f"network that encrypts by itself{alone}"
+            )
+        if self.dangerously_with_dev_key:
+            return ""
+        if self.dev_key:
+            return (
+                "whoever knows DEV_KEY can be anybody, so that it is for this host: leave it unset "
+                f"and set JWKS or TLS_CLIENT_CA instead, or DANGEROUSLY_WITH_DEV_KEY{alone}"
+            )
+        if not (getattr(self, "jwks", "") or self.tls_client_ca):
+            return f"nothing tells who calls: set JWKS, TLS_CLIENT_CA, or both{alone}"
+        return ""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -329,7 +371,8 @@ def load(service: str, settings_type: type[S]) -> S:
     except ValidationError as error:
         lines = []
         for problem in error.errors(include_url=False):
-            name = str(problem["loc"][0]) if problem["loc"] else ""
+            at = problem["loc"] or (problem.get("ctx", {}).get(AT, ""),)
+            name = str(at[0])
             lines.append(_complaint(service, settings_type, name, _words(problem)))
         raise BadSettings("\n".join(lines)) from None
     except SettingsError as error:
