@@ -23,7 +23,13 @@ from fangcheng_console.metrics import Metrics as ConsoleMetrics
 from fangcheng_evaluation.metrics import Metrics as EvaluationMetrics
 from fangcheng_kit import health
 from fangcheng_kit.contract import Method, methods_of
-from fangcheng_kit.metrics import CallMetrics, CertificateMetrics, ProcessMetrics, new_registry
+from fangcheng_kit.metrics import (
+    CallMetrics,
+    CertificateMetrics,
+    KeySetMetrics,
+    ProcessMetrics,
+    new_registry,
+)
 from fangcheng_matchmaking.metrics import MOST_POOLS
 from fangcheng_matchmaking.metrics import Metrics as MatchmakingMetrics
 from fangcheng_matchmaking.pools import load_pools
@@ -120,6 +126,7 @@ def registry_of(service: str, *, widest: bool = False) -> CollectorRegistry:
     registry = new_registry()
     ProcessMetrics(registry, service)
     CertificateMetrics(registry).used((kind, 0.0) for kind in CERTIFICATES)
+    KeySetMetrics(registry)
     calls = CallMetrics(registry)
     for method in (None, *_methods(service)):
         counted = calls.of(method)

@@ -17,7 +17,7 @@ import structlog
 from fangcheng_client import connect
 from fangcheng_kit import Running, Settings, certificates
 from fangcheng_kit.app import StartFailed
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_suite.certificates import Authority, Issued
 from tests.kit.certified import Folder, credentials, replace
 from tests.kit.echo import KEY, Echo, EchoRequest, Stub, serving_echo

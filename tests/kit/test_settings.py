@@ -55,29 +55,42 @@ def test_settings_made_directly_read_no_environment(monkeypatch: pytest.MonkeyPa
 
 
 TLS = {"TLS_CERTIFICATE": "own.pem", "TLS_KEY": "own.key"}
+MUTUAL = TLS | {"TLS_CLIENT_CA": "ca.pem"}
 
 
 @pytest.mark.parametrize(
-    ("given", "missing"),
+    ("given", "complaint"),
     [
-        ({}, "beyond this host a service needs TLS: set TLS_CERTIFICATE and TLS_KEY"),
-        ({"DANGEROUSLY_WITH_DEV_KEY": "1"}, "beyond this host a service needs TLS"),
-        ({"DANGEROUSLY_WITHOUT_TLS": "1"}, "whoever knows DEV_KEY can be anybody"),
-        (TLS, "whoever knows DEV_KEY can be anybody"),
-        (TLS | {"TLS_CLIENT_CA": "ca.pem"}, "whoever knows DEV_KEY can be anybody"),
+        ({}, "WALLET_LISTEN={address}: without TLS a service listens on this host only"),
+        ({"DANGEROUSLY_WITH_DEV_KEY": "1"}, "WALLET_LISTEN={address}: without TLS"),
+        (MUTUAL, "DEV_KEY: it is for development, on this host; a service that listens on"),
+        (TLS | {"DEV_KEY": ""}, "DEV_KEY: it must be set, or else JWKS or TLS_CLIENT_CA"),
     ],
 )
 @pytest.mark.parametrize("address", ["0.0.0.0:7102", "[::]:7102", "wallet.example:7102"])
 def test_beyond_this_host_nothing_is_open(
-    given: dict[str, str], missing: str, address: str, monkeypatch: pytest.MonkeyPatch
+    given: dict[str, str], complaint: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FANGCHENG_WALLET_LISTEN", address)
     for name, text in given.items():
         monkeypatch.setenv(f"FANGCHENG_{name}", text)
     with pytest.raises(BadSettings) as caught:
         load("wallet", WalletSettings)
-    assert str(caught.value).startswith(f"FANGCHENG_WALLET_LISTEN={address}: {missing}")
-    assert "or listen on this host only" in str(caught.value)
+    assert str(caught.value).startswith(f"FANGCHENG_{complaint.format(address=address)}")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [MUTUAL, TLS | {"JWKS": "keys.json"}, {"DANGEROUSLY_WITHOUT_TLS": "1", "JWKS": "keys.json"}],
+)
+def test_beyond_this_host_a_service_has_tls_and_knows_who_calls(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANGCHENG_WALLET_LISTEN", "0.0.0.0:7102")
+    monkeypatch.setenv("FANGCHENG_DEV_KEY", "")
+    for name, text in given.items():
+        monkeypatch.setenv(f"FANGCHENG_{name}", text)
+    assert load("wallet", WalletSettings).listen == "0.0.0.0:7102"
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ class Authority:
         """One that was kept; ``ValueError`` for files of something else."""
         private = load_pem_private_key(key, password=None)
         if not isinstance(private, ec.EllipticCurvePrivateKey):
-            raise ValueError("the authority's key is of another kind")  # noqa: TRY004 (of a file)
+            raise ValueError("the authority's key is of another kind")
         return cls(private, x509.load_pem_x509_certificate(certificate))
 
     @property
@@ -129,8 +129,8 @@ class Authority:
 
 
 def make_all(folder: Path, hosts: Sequence[str] = (), trust_domain: str = "fangcheng") -> Authority:
-    """Write an authority and a certificate for each of ``HOLDERS`` into a folder: ``ca.pem``, and
-    ``<name>.pem`` with ``<name>.key``. Where the folder has an authority that is good for as long
+    """Write an authority and a certificate for each of ``HOLDERS`` into a folder: ``ca.crt``, and
+    ``<name>.crt`` with ``<name>.key``. Where the folder has an authority that is good for as long
     as they are, it issues them, so that what trusts it goes on. Raises SuiteError.
     """
     try:
@@ -139,11 +139,11 @@ def make_all(folder: Path, hosts: Sequence[str] = (), trust_domain: str = "fangc
         if authority is None or authority.days_left < DAYS:
             authority = Authority.new()
             _write(folder / "ca.key", authority.key, 0o600)
-            _write(folder / "ca.pem", authority.certificate, 0o644)
+            _write(folder / "ca.crt", authority.certificate, 0o644)
         for name, holder in HOLDERS.items():
             issued = authority.issue(holder, [name, *HERE, *hosts], trust_domain=trust_domain)
             _write(folder / f"{name}.key", issued.key, 0o600)
-            _write(folder / f"{name}.pem", issued.certificate, 0o644)
+            _write(folder / f"{name}.crt", issued.certificate, 0o644)
     except OSError as error:
         raise SuiteError(f"cannot write {error.filename or folder}: {error.strerror}") from error
     except ValueError as error:
@@ -156,7 +156,7 @@ def make_all(folder: Path, hosts: Sequence[str] = (), trust_domain: str = "fangc
 
 def _kept(folder: Path) -> Authority | None:
     try:
-        return Authority.read((folder / "ca.pem").read_bytes(), (folder / "ca.key").read_bytes())
+        return Authority.read((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
     except FileNotFoundError:
         return None
     except ValueError as error:

@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 
 from fangcheng_client.keepalive import CLIENT_OPTIONS, Option
-from fangcheng_client.renewing import Renewing
+from fangcheng_client.renewing import renewing
 
 SERVICE_CONFIG: str = files(__package__).joinpath("service_config.json").read_text("utf-8")
 """Spread calls over replicas, leave out unhealthy ones, repeat calls that got no answer.
@@ -54,9 +54,9 @@ def connect(
     ``token``: the bearer token, or a function that is asked for one at every call, so that it may
     be renewed. ``act_as``: the player for whom a gateway calls; its token needs the scope
     ``act_as``. ``timeout_seconds``: deadline of calls with a single answer that were given none;
-    streams have none unless given one. ``credentials``: TLS; or a function that is asked for them at
-    every call: where it gives others, calls move to a new connection, and those that go on end on
-    the old one. ``server_name``: the name that the server's certificate must have, where that is
+    streams have none unless given one. ``credentials``: TLS; or a function that is asked for them
+    at every call: where it gives others, calls move to a new connection, and those that go on end
+    on the old one. ``server_name``: the name that the server's certificate must have, where that is
     not the host of the target. ``plaintext``: allow a token over a connection without TLS to
     another host. ``metadata``: asked for more metadata at every call. ``around``: makes every call,
     for who traces them. ``options``: gRPC channel options; they win over the defaults.
@@ -88,7 +88,7 @@ def connect(
     elif isinstance(credentials, grpc.ChannelCredentials):
         inner = grpc.aio.secure_channel(target, credentials, options=arguments)
     else:
-        inner = Renewing(
+        inner = renewing(
             credentials, lambda given: grpc.aio.secure_channel(target, given, options=arguments)
         )
     return _Channel(inner, _Caller(token, act_as, metadata), timeout_seconds, around)

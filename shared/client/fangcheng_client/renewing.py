@@ -21,6 +21,11 @@ Make = Callable[[grpc.ChannelCredentials], grpc.aio.Channel]
 _READY = grpc.ChannelConnectivity.READY
 
 
+def renewing(credentials: Credentials, make: Make) -> grpc.aio.Channel:
+    """A channel made anew whenever other credentials are given; they are asked for at each call."""
+    return _Renewing(credentials, make)
+
+
 class _Link:
     """A channel made with one set of credentials."""
 
@@ -33,7 +38,7 @@ class _Link:
         """Another one has taken its place."""
 
 
-class Renewing(grpc.aio.Channel):
+class _Renewing(grpc.aio.Channel):
     """A channel that asks for its credentials at every call, and follows when others are given."""
 
     def __init__(self, credentials: Credentials, make: Make) -> None:
@@ -68,7 +73,7 @@ class Renewing(grpc.aio.Channel):
     def stream_stream(self, *arguments: Any, **more: Any) -> Any:
         return _Following(self, lambda channel: channel.stream_stream(*arguments, **more))
 
-    async def __aenter__(self) -> Renewing:
+    async def __aenter__(self) -> _Renewing:
         return self
 
     async def __aexit__(self, *failure: Any) -> None:
@@ -128,7 +133,7 @@ class Renewing(grpc.aio.Channel):
 class _Following:
     """One call of a service, made on the connection that its channel has by then."""
 
-    def __init__(self, channel: Renewing, bind: Bind) -> None:
+    def __init__(self, channel: _Renewing, bind: Bind) -> None:
         self._channel = channel
         self._bind = bind
         self._bound: dict[_Link, Any] = {}

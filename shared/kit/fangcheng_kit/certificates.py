@@ -8,7 +8,6 @@ so one after the other, and a mistake must not end what works.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,9 +63,10 @@ class Certificates:
         """For the server's port: each new connection gets the newest; None: without TLS."""
         if self._server is None:
             return None
+        fetch: Any = self._fetched  # the stubs know of no None
         credentials: grpc.ServerCredentials = grpc.dynamic_ssl_server_credentials(
             self._server,
-            self._fetched,
+            fetch,
             require_client_authentication=self._settings.tls_client_ca is not None,
         )
         return credentials
@@ -115,7 +115,7 @@ class Certificates:
             grpc.ssl_server_certificate_configuration(
                 [(read.key, read.certificate)], read.client_ca
             )
-            if read.certificate
+            if read.key and read.certificate
             else None
         )
         self._client = (

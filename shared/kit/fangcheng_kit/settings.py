@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -23,10 +23,9 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails, PydanticCustomError, to_json
+from pydantic_core import ErrorDetails, to_json
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -35,15 +34,13 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from fangcheng_kit.principal import SHORTEST_KEY
+from fangcheng_kit.jwks import check_source
 from fangcheng_kit.tls import TRUST_DOMAIN
+from fangcheng_kit.tokens import AUDIENCE, SHORTEST_KEY
 
 PREFIX = "FANGCHENG_"
 
 _DANGER = "dangerously_"
-
-AT = "setting"
-"""In the context of a complaint about several settings: the one that is named."""
 
 _CERTIFIED_AGE_SECONDS = 3_600.0
 
@@ -125,13 +122,6 @@ class Settings(BaseSettings):
             "by itself."
         ),
     )
-    dangerously_with_dev_key: bool = Field(
-        default=False,
-        description=(
-            "Take tokens signed with `DEV_KEY` beyond this host too: whoever knows it can be any "
-            "player, operator or service. For trying only."
-        ),
-    )
     tls_certificate: Path | None = Field(
         default=None,
         description=(
@@ -191,13 +181,47 @@ class Settings(BaseSettings):
             "Removed at the end."
         ),
     )
+    jwks: Annotated[str, AfterValidator(check_source)] = Field(
+        default="",
+        description=(
+            "Key set (JWKS) with the public keys by which tokens are checked: a path, or "
+            "`https://…`. Read again when the file changes, for a token whose key is not in it, "
+            "and every `JWKS_REFRESH_SECONDS`."
+        ),
+    )
+    jwks_refresh_seconds: float = Field(
+        default=300.0, ge=1, description="How often the key set is read anew in any case."
+    )
+    dangerously_with_dev_key: bool = Field(
+        default=False,
+        description=(
+            "Take development tokens beyond this host: whoever has the one key that all services "
+            "share is anybody."
+        ),
+    )
     dev_key: str = Field(
         default="",
         repr=False,
         validate_default=True,
         description=(
             "Secret with which development tokens are signed, the same for all services; at least "
-            f"{SHORTEST_KEY} characters. Without it a service does not start."
+            f"{SHORTEST_KEY} characters. For this host, unless `DANGEROUSLY_WITH_DEV_KEY`; may be "
+            "left out where `JWKS` or `TLS_CLIENT_CA` is set."
+        ),
+    )
+    token_audience: str = Field(
+        default=AUDIENCE,
+        min_length=1,
+        description="The audience (`aud`) that every token must be for.",
+    )
+    token_issuer: str = Field(
+        default="", description="The issuer (`iss`) of every token; without it any will do."
+    )
+    token_file: Path | None = Field(
+        default=None,
+        description=(
+            "File with the token of the service's own calls, read again when it changes. Without "
+            "it the service makes its tokens with `DEV_KEY`, where that is set."
         ),
     )
     token_leeway_seconds: float = Field(
@@ -266,6 +290,18 @@ class Settings(BaseSettings):
         certified = _CERTIFIED_AGE_SECONDS if self.tls_client_ca else 0.0
         return self.max_connection_age_seconds or certified
 
+    @field_validator("listen")
+    @classmethod
+    def _encrypted_beyond_this_host(cls, listen: str, info: ValidationInfo) -> str:
+        encrypted = info.data.get("tls_certificate") or info.data.get("dangerously_without_tls")
+        if not (is_loopback(listen) or encrypted):
+            raise ValueError(
+                "without TLS a service listens on this host only: set TLS_CERTIFICATE and TLS_KEY "
+                "(`fangcheng dev-certs` makes some for trying), or use 127.0.0.1, [::1] or "
+                "localhost, or set DANGEROUSLY_WITHOUT_TLS in a network that encrypts by itself"
+            )
+        return listen
+
     @field_validator("tls_key")
     @classmethod
     def _with_its_certificate(cls, key: Path | None, info: ValidationInfo) -> Path | None:
@@ -282,41 +318,23 @@ class Settings(BaseSettings):
 
     @field_validator("dev_key")
     @classmethod
-    def _long_enough(cls, key: str) -> str:
+    def _for_this_host(cls, key: str, info: ValidationInfo) -> str:
         if not key:
+            if info.data.get("jwks") or info.data.get("tls_client_ca"):
+                return key
             raise ValueError(
-                "it must be set: any secret of at least "
+                "it must be set, or else JWKS or TLS_CLIENT_CA: any secret of at least "
                 f"{SHORTEST_KEY} characters, the same for all services and for whoever makes tokens"
             )
         if len(key) < SHORTEST_KEY:
             raise ValueError(f"it has {len(key)} characters, at least {SHORTEST_KEY} are needed")
+        listen = info.data.get("listen")
+        if listen and not (is_loopback(listen) or info.data.get("dangerously_with_dev_key")):
+            raise ValueError(
+                f"it is for development, on this host; a service that listens on {listen} checks "
+                "tokens by a key set: leave it out and set JWKS, or DANGEROUSLY_WITH_DEV_KEY"
+            )
         return key
-
-    @model_validator(mode="after")
-    def _locked_beyond_this_host(self) -> Self:
-        if not is_loopback(self.listen) and (problem := self._open_door()):
-            raise PydanticCustomError("open_door", "{problem}", {"problem": problem, AT: "listen"})
-        return self
-
-    def _open_door(self) -> str:
-        """What whoever reaches the port from another host could do; empty: nothing."""
-        alone = "; or listen on this host only: 127.0.0.1, [::1], localhost"
-        if not (self.tls_certificate or self.dangerously_without_tls):
-            return (
-                "beyond this host a service needs TLS: set TLS_CERTIFICATE and TLS_KEY "
-                "(`fangcheng dev-certs` makes some for trying), or DANGEROUSLY_WITHOUT_TLS in a "
-                f"network that encrypts by itself{alone}"
-            )
-        if self.dangerously_with_dev_key:
-            return ""
-        if self.dev_key:
-            return (
-                "whoever knows DEV_KEY can be anybody, so that it is for this host: leave it unset "
-                f"and set JWKS or TLS_CLIENT_CA instead, or DANGEROUSLY_WITH_DEV_KEY{alone}"
-            )
-        if not (getattr(self, "jwks", "") or self.tls_client_ca):
-            return f"nothing tells who calls: set JWKS, TLS_CLIENT_CA, or both{alone}"
-        return ""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -371,8 +389,7 @@ def load(service: str, settings_type: type[S]) -> S:
     except ValidationError as error:
         lines = []
         for problem in error.errors(include_url=False):
-            at = problem["loc"] or (problem.get("ctx", {}).get(AT, ""),)
-            name = str(at[0])
+            name = str(problem["loc"][0]) if problem["loc"] else ""
             lines.append(_complaint(service, settings_type, name, _words(problem)))
         raise BadSettings("\n".join(lines)) from None
     except SettingsError as error:
