@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fangcheng_kit.tls import TRUST_DOMAIN
 
 from .errors import SuiteError
 
@@ -133,7 +136,14 @@ def make_all(folder: Path, hosts: Sequence[str] = (), trust_domain: str = "fangc
     ``<name>.crt`` with ``<name>.key``. Where the folder has an authority that is good for as long
     as they are, it issues them, so that what trusts it goes on. Raises SuiteError.
     """
+    if not re.fullmatch(TRUST_DOMAIN, trust_domain):
+        raise SuiteError(
+            f"{trust_domain!r} is no trust domain",
+            "It is as a domain is written: lower-case letters, digits, dots and dashes.",
+        )
     try:
+        for host in hosts:
+            _host(host)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         authority = _kept(folder)
         if authority is None or authority.days_left < DAYS:
