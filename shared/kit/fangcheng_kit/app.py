@@ -29,6 +29,7 @@ from fangcheng_client.keepalive import SERVER_OPTIONS
 from fangcheng_kit import health, logs, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
 from fangcheng_kit.contract import ContractError, methods_of
+from fangcheng_kit.limits import CallerLimits
 from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
 from fangcheng_kit.principal import TokenVerifier, mint_token
 from fangcheng_kit.settings import (
@@ -258,6 +259,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     kit.tracing = _tracing(name, settings)
     calls = Calls(
         TokenVerifier(settings.dev_key, settings.token_leeway_seconds),
+        CallerLimits(settings, kit.registry),
         CallMetrics(kit.registry),
         settings.max_message_bytes,
         kit.tracing,

@@ -1,7 +1,7 @@
 """What happens around every handler, in one interceptor.
 
-In this order: the call is counted and gets its request id and its span; the caller is identified
-and must be allowed; the request is read and checked against the contract's limits; the handler
+In this order: the call is counted and gets its request id and its span; the caller is identified,
+must not be asking for more than his share, and be allowed; the request is read and checked against the contract's limits; the handler
 runs; what it raises becomes a status. At the end, however it came, the call is counted and logged.
 
 gRPC lets an interceptor replace the handler for each call. Ours makes the replacement once for each
@@ -25,6 +25,7 @@ from google.protobuf.message import DecodeError, Message
 
 from fangcheng_kit import errors, ids, logs, principal, trace_context
 from fangcheng_kit.contract import Method
+from fangcheng_kit.limits import CallerLimits
 from fangcheng_kit.metrics import CallMetrics, MethodMetrics
 from fangcheng_kit.principal import TokenVerifier
 from fangcheng_kit.trace_context import PARENT_KEY, STATE_KEY, Trace
@@ -43,6 +44,8 @@ _OUR_FAULT = {
     grpc.StatusCode.DEADLINE_EXCEEDED: "warning",
 }
 _DRAINING = "DRAINING"
+# Told of each call, these would fill the disk when there is least time for it; metrics count them.
+_UNTOLD = frozenset({_DRAINING, "TOO_MANY_CALLS", "TOO_MANY_STREAMS"})
 _ORDINARY = frozenset({grpc.StatusCode.OK, grpc.StatusCode.CANCELLED})
 
 
@@ -60,6 +63,8 @@ class _Call:
     code: grpc.StatusCode = grpc.StatusCode.CANCELLED
     reason: str = ""
     caller: str = ""
+    stream: str | None = None
+    """Whose open stream it counts as."""
 
 
 _present: ContextVar[_Call] = ContextVar("fangcheng_call")
@@ -71,11 +76,13 @@ class Calls(grpc.aio.ServerInterceptor):
     def __init__(
         self,
         verifier: TokenVerifier,
+        callers: CallerLimits,
         metrics: CallMetrics,
         max_message_bytes: int,
         tracing: Tracing = OFF,
     ) -> None:
         self._verifier = verifier
+        self._callers = callers
         self._max_message_bytes = max_message_bytes
         self._metrics = metrics
         self._tracing = tracing
@@ -132,6 +139,8 @@ class Calls(grpc.aio.ServerInterceptor):
             task.cancel()
 
     def _end(self, call: _Call) -> None:
+        if call.stream is not None:
+            self._callers.close_stream(call.stream)
         seconds = time.perf_counter() - call.started
         call.metrics.end(call.code, seconds)
         if call.span.is_recorded:
@@ -139,7 +148,7 @@ class Calls(grpc.aio.ServerInterceptor):
             call.span.note_status(call.code, call.reason)
             call.span.end(call.code.name if call.code in _OUR_FAULT else "")
         write = self._log.debug
-        if call.code not in _ORDINARY and call.reason != _DRAINING:
+        if call.code not in _ORDINARY and call.reason not in _UNTOLD:
             write = getattr(self._log, _OUR_FAULT.get(call.code, "info"))
         _, service, name = call.metrics.labels
         write(
@@ -201,12 +210,15 @@ class Calls(grpc.aio.ServerInterceptor):
         return wrapped
 
     def _admit(self, call: _Call, method: Method) -> None:
-        if method.need is None:
-            return
-        caller = self._verifier.principal(call.metadata)
-        call.caller = caller.kind
-        method.need.check(caller)
-        principal.enter(caller)
+        caller = None
+        if method.need is not None:
+            caller = self._verifier.principal(call.metadata)
+            call.caller = caller.kind
+            self._callers.admit(caller, method)  # first: what is refused is limited too
+            method.need.check(caller)
+            principal.enter(caller)
+        if method.kind != "unary":
+            call.stream = self._callers.open_stream(caller)
 
     def _request(self, method: Method, read: Callable[[bytes], Message], data: bytes) -> Message:
         if len(data) > self._max_message_bytes:

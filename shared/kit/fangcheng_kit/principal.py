@@ -25,6 +25,7 @@ SHORTEST_KEY = 32
 """Characters of a development key: as many as HS256's hash has bytes."""
 
 ACT_AS_SCOPE = "act_as"
+BOT_SCOPE = "bot"
 _MOST_PLAYER_ID = 128
 _MOST_CACHED = 4_096
 
