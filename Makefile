@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards tiles screenshots format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos fuzz check protos released docs dashboards tiles screenshots format bench locks dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -36,6 +36,9 @@ chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), table
 		FANGCHENG_CHAOS_SEED=$(or $(SEED),$$RANDOM) \
 		$(BIN)/pytest tests/system/test_wallet_bank.py tests/system/test_table_chaos.py -s
 
+fuzz: setup ## Give parsers, records, the round and every call 200,000 hostile inputs (FUZZ_INPUTS=, SEED=)
+	FUZZ_INPUTS=$(or $(FUZZ_INPUTS),200000) SEED=$(or $(SEED),$$RANDOM) $(BIN)/pytest tests/fuzz -s --timeout 7200
+
 test-slow: setup ## Run the tests that take minutes
 	$(BIN)/pytest -m slow --timeout 3600
 
@@ -49,6 +52,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/python tools/released.py
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
+	$(BIN)/python tools/accessdoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
 	$(BIN)/python tools/deployment.py --check
 	$(BIN)/python tools/rulesdoc.py --check
@@ -65,7 +69,8 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 released: setup ## Release the contracts as they are: what was added must not change any more
 	$(BIN)/python tools/released.py --write
 
-docs: protos ## Generate docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
+docs: protos ## Generate docs/security.md, docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
+	$(BIN)/python tools/accessdoc.py
 	$(BIN)/python tools/settingsdoc.py
 	$(BIN)/python tools/deployment.py
 	$(BIN)/python tools/rulesdoc.py

@@ -64,6 +64,30 @@ def test_beyond_this_host_it_listens_only_where_that_is_said_to_be_safe(
     assert load("wallet", WalletSettings).listen == "0.0.0.0:7102"
 
 
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"TLS_CERTIFICATE": "a.pem"}, "TLS_KEY: TLS_CERTIFICATE and TLS_KEY belong together"),
+        ({"TLS_KEY": "a.key"}, r"TLS_KEY=a\.key: TLS_CERTIFICATE and TLS_KEY belong together"),
+        ({"TLS_CLIENT_CA": "ca.pem"}, r"TLS_CLIENT_CA=ca\.pem: who asks for certificates has one"),
+        ({"TLS_TRUST_DOMAIN": "a/b"}, "TLS_TRUST_DOMAIN=a/b: must match"),
+        ({"CERTIFICATE_SCOPES": "act_as"}, "CERTIFICATE_SCOPES=act_as: it cannot be read as JSON"),
+    ],
+)
+def test_settings_of_certificates_that_do_not_go_together_are_refused(
+    given: dict[str, str], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in given.items():
+        monkeypatch.setenv(f"FANGCHENG_WALLET_{name}", text)
+    with pytest.raises(BadSettings, match=rf"^FANGCHENG_(WALLET_)?{complaint}"):
+        load("wallet", WalletSettings)
+
+
+def test_scopes_of_certificates_are_given_by_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FANGCHENG_CERTIFICATE_SCOPES", '{"gateway": ["act_as"]}')
+    assert load("wallet", WalletSettings).certificate_scopes == {"gateway": {"act_as"}}
+
+
 def test_a_list_that_is_no_json_is_a_bad_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FANGCHENG_WALLET_NAMES", "[a")
     with pytest.raises(BadSettings, match=r"^FANGCHENG_WALLET_NAMES=\[a: it cannot be read"):

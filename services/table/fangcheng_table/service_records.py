@@ -15,7 +15,7 @@ from fangcheng_kit.principal import current
 
 from .errors import OtherPlayer
 from .feed import Waiter, heartbeat
-from .records import News, Records, entry_to_wire
+from .records import News, Records, entry_to_wire, hide_from_players
 from .store import HandFilter
 
 RECORDS = "fangcheng.table.v1.TableRecordService"
@@ -39,7 +39,10 @@ class RecordServicer(TableRecordServiceServicer):
         self, request: wire.GetHandRecordRequest, context: Context
     ) -> wire.GetHandRecordResponse:
         """See the contract."""
-        record = await self._records.record(request.table_id, request.hand_number, _player())
+        caller = _player()
+        record = await self._records.record(request.table_id, request.hand_number, caller)
+        if caller:
+            hide_from_players(record)
         return wire.GetHandRecordResponse(record=record)
 
     async def ListHandRecords(

@@ -151,7 +151,7 @@ class Hand:
         others, after a plus sign. Raises ``ValueError`` saying what is wrong.
         """
         melds = [
-            _meld(notation.parse(found[1] or found[2]), is_concealed=found[1] is None)
+            _meld(notation.parse(found[1] or found[2] or ""), is_concealed=found[1] is None)
             for found in _MELD.finditer(text)
         ]
         rest, _, last = _MELD.sub(" ", text).partition("+")
@@ -459,6 +459,8 @@ def _is_meld(meld: Meld) -> bool:
 
 
 def _meld(tiles: list[int], *, is_concealed: bool) -> Meld:
+    if not tiles:
+        raise ValueError("brackets without tiles")
     if is_concealed:
         return Meld("concealed_kong", tiles)
     tiles = sorted(tiles)

@@ -35,6 +35,7 @@ from pydantic_settings import (
 )
 
 from fangcheng_kit.principal import SHORTEST_KEY
+from fangcheng_kit.tls import TRUST_DOMAIN
 
 PREFIX = "FANGCHENG_"
 
@@ -114,6 +115,48 @@ class Settings(BaseSettings):
             "Listen beyond this host, and call services there, unencrypted: whoever taps the "
             "network reads tokens and hands. For a network that lets nobody else in, or encrypts "
             "by itself."
+        ),
+    )
+    tls_certificate: Path | None = Field(
+        default=None,
+        description=(
+            "Certificate of the service in PEM, with those of its issuers up to the authority: "
+            "what it shows to who calls it, and, with `TLS_CA`, to whom it calls. Read again when "
+            "it changes."
+        ),
+    )
+    tls_key: Path | None = Field(
+        default=None,
+        validate_default=True,
+        description="The private key of `TLS_CERTIFICATE`, in PEM without a password.",
+    )
+    tls_client_ca: Path | None = Field(
+        default=None,
+        description=(
+            "Certificates of the authorities, in PEM, from one of which everybody who calls must "
+            "show a certificate. It names who calls where no token does."
+        ),
+    )
+    tls_ca: Path | None = Field(
+        default=None,
+        description=(
+            "Certificates of the authorities, in PEM, that vouch for the services it calls; calls "
+            "of other services use TLS where it is set, and only there."
+        ),
+    )
+    tls_trust_domain: str = Field(
+        default="fangcheng",
+        pattern=f"^{TRUST_DOMAIN}$",
+        description=(
+            "Whom certificates name: `spiffe://TRUST_DOMAIN/service/NAME`, `…/operator/NAME`, "
+            "`…/proxy/NAME`; any other URI names nobody."
+        ),
+    )
+    certificate_scopes: dict[str, frozenset[str]] = Field(
+        default_factory=dict,
+        description=(
+            "Scopes of the services that call without a token, by the name in their certificates, "
+            'as JSON: `{"gateway": ["act_as"]}`.'
         ),
     )
     listen: Address = Field(
@@ -237,6 +280,20 @@ class Settings(BaseSettings):
             )
         return listen
 
+    @field_validator("tls_key")
+    @classmethod
+    def _with_its_certificate(cls, key: Path | None, info: ValidationInfo) -> Path | None:
+        if (key is None) != (info.data.get("tls_certificate") is None):
+            raise ValueError("TLS_CERTIFICATE and TLS_KEY belong together: set both, or neither")
+        return key
+
+    @field_validator("tls_client_ca")
+    @classmethod
+    def _with_a_certificate(cls, authorities: Path | None, info: ValidationInfo) -> Path | None:
+        if authorities is not None and info.data.get("tls_certificate") is None:
+            raise ValueError("who asks for certificates has one: set TLS_CERTIFICATE and TLS_KEY")
+        return authorities
+
     @field_validator("dev_key")
     @classmethod
     def _long_enough(cls, key: str) -> str:
@@ -325,6 +382,7 @@ _WORDS = {
     "too_long": "must hold at most {max_length}",
     "string_too_short": "must have at least {min_length} characters",
     "string_too_long": "must have at most {max_length} characters",
+    "string_pattern_mismatch": "must match {pattern}",
     "literal_error": "must be {expected}",
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
