@@ -1,8 +1,9 @@
 """What happens around every handler, in one interceptor.
 
 In this order: the call is counted and gets its request id and its span; the caller is identified,
-must not be asking for more than his share, and be allowed; the request is read and checked against the contract's limits; the handler
-runs; what it raises becomes a status. At the end, however it came, the call is counted and logged.
+must not be asking for more than his share, and be allowed; the request is read and checked against
+the contract's limits; the handler runs; what it raises becomes a status. At the end, however it
+came, the call is counted and logged.
 
 gRPC lets an interceptor replace the handler for each call. Ours makes the replacement once for each
 method, so that a call costs a few dictionary look-ups.
