@@ -21,7 +21,7 @@ from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import connect, explain, hands
 from fangcheng_client.hands import Found, Hand, Meld, Moment, pack, unpack
 from fangcheng_kit import Kit, Servicer, Settings, errors, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_rules import moments, packed
 from tests.kit.echo import KEY
 

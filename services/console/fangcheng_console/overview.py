@@ -39,7 +39,7 @@ class Overview:
         self.scraper = Scraper([*targets(settings.metrics), itself(console.kit.metrics_address)])
         self.figures = Figures(self.scraper, self._live_tables)
         self.serving = Serving(backend.channels)
-        self.ledger = Ledger(backend.operators.wallet)
+        self.ledger = Ledger(backend.wallet)
         self.health = Health(
             self.scraper, self.tables, self.serving, self.ledger, settings.grafana_url
         )

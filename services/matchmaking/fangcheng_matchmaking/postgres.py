@@ -58,6 +58,9 @@ class _PostgresDb:
         # A connection of which nobody knows how its transaction stands is not used again.
         self._drop()
 
+    def wipe(self) -> None:
+        """Old rows are the server's to take away, by its VACUUM."""
+
     def now_ms(self) -> int:
         ((now,),) = self.rows("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
         return int(now)

@@ -42,6 +42,9 @@ class Db(Protocol):
     def rollback(self) -> None:
         """Undoes the transaction, if there is one; never fails."""
 
+    def wipe(self) -> None:
+        """Leaves nothing on disk of what was changed, as far as the database can."""
+
     def now_ms(self) -> int:
         """The clock of the database, the same for all processes; milliseconds since 1970."""
 

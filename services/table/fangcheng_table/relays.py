@@ -23,7 +23,7 @@ Place = tuple[str, str]
 """Player and table."""
 
 OpenStream = Callable[[str, AsyncIterator[wire.AttendManyRequest]], Any]
-"""Opens AttendMany at an endpoint, with the caller's credentials."""
+"""Opens AttendMany at an endpoint, for whoever opened ours."""
 
 
 class Relays:

@@ -217,4 +217,5 @@ def chain_to_wire(report: ChainReport) -> wire.VerifyLedgerResponse:
         waiting=report.unchained,
         finding=report.finding,
         tampered_sequence=report.posting or 0,
+        erased=report.erased,
     )

@@ -6,7 +6,7 @@
                         UnknownParty, SelfTransfer, DuplicateFee, DuplicateCap, PlayerRequired,
                         InvalidTime, InvalidPeriod, InvalidCursor
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
-    FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken, NotOwed
+    FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken, HasHolds, NotOwed
     OutOfRange          BalanceOutOfRange, TimeArchived
     AlreadyExists       WalletDiffers, RequestIdReused, SettlementKeyReused, SettlementReversed
     PermissionDenied    NotYourWallet
@@ -224,6 +224,19 @@ class HoldTaken(FailedPrecondition):
             "HOLD_TAKEN",
             f"Another table has them: {', '.join(hold_ids)}.",
             field,
+            {"hold_ids": ",".join(hold_ids)},
+        )
+
+
+class HasHolds(FailedPrecondition):
+    """A player who is to be erased has money set aside, at a table or for one."""
+
+    def __init__(self, hold_ids: Sequence[str]) -> None:
+        super().__init__(
+            "HAS_HOLDS",
+            f"{len(hold_ids)} holds of the player are open; repeat when his table has closed, or "
+            "release them.",
+            "player_id",
             {"hold_ids": ",".join(hold_ids)},
         )
 
