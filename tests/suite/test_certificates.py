@@ -36,7 +36,7 @@ def test_every_service_a_proxy_and_an_operator_have_certificates_of_one_authorit
     assert told.exit_code == 0, told.output
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.name for path in folder.glob("*.key")} == {
-        *("ca.key", "edge.key", "operator.key"),
+        *("ca.key", "bots.key", "edge.key", "operator.key"),
         *("wallet.key", "evaluation.key", "table.key", "matchmaking.key", "console.key"),
     }
     for key in folder.glob("*.key"):
@@ -69,7 +69,7 @@ def test_each_certificate_names_its_holder_for_a_month(tmp_path: Path) -> None:
         }
         holder = tls.peer_principal(context, "club", {})
         found[path.stem] = holder and holder.subject
-    services = ("wallet", "evaluation", "table", "matchmaking", "console")
+    services = ("wallet", "evaluation", "table", "matchmaking", "console", "bots")
     assert found == {
         **{service: f"service:{service}" for service in services},
         "edge": None,

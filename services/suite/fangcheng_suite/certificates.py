@@ -32,6 +32,7 @@ from .errors import SuiteError
 SERVICES = ("wallet", "evaluation", "table", "matchmaking", "console")
 HOLDERS = {
     **{service: f"service/{service}" for service in SERVICES},
+    "bots": "service/bots",
     "edge": "proxy/edge",
     "operator": "operator/dev",
 }
