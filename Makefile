@@ -10,10 +10,11 @@ WORKERS ?= 2
 # Without bytecode each process of a suite compiles all its sources anew: a second of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
+OUT ?= $(CURDIR)/dist
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos check protos released docs dashboards tiles screenshots format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos fuzz check protos released docs dashboards tiles screenshots format bench locks audit dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -36,12 +37,17 @@ chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), table
 		FANGCHENG_CHAOS_SEED=$(or $(SEED),$$RANDOM) \
 		$(BIN)/pytest tests/system/test_wallet_bank.py tests/system/test_table_chaos.py -s
 
+fuzz: setup ## Give parsers, records, the round and every call 200,000 hostile inputs (FUZZ_INPUTS=, SEED=)
+	FUZZ_INPUTS=$(or $(FUZZ_INPUTS),200000) SEED=$(or $(SEED),$$RANDOM) $(BIN)/pytest tests/fuzz -s --timeout 7200
+
 test-slow: setup ## Run the tests that take minutes
 	$(BIN)/pytest -m slow --timeout 3600
 
 check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs and generated docs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
+	@# It tests a text in pieces, and tells of each piece that an exception was not needed for.
+	$(BIN)/bandit --quiet --recursive services shared tools deploy 2> >(grep -v 'nosec encountered' >&2)
 	$(BIN)/mypy
 	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py
 	$(BIN)/lint-imports --no-logo
@@ -49,6 +55,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	$(BIN)/python tools/released.py
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
+	$(BIN)/python tools/accessdoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
 	$(BIN)/python tools/deployment.py --check
 	$(BIN)/python tools/rulesdoc.py --check
@@ -65,7 +72,8 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 released: setup ## Release the contracts as they are: what was added must not change any more
 	$(BIN)/python tools/released.py --write
 
-docs: protos ## Generate docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
+docs: protos ## Generate docs/security.md, docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
+	$(BIN)/python tools/accessdoc.py
 	$(BIN)/python tools/settingsdoc.py
 	$(BIN)/python tools/deployment.py
 	$(BIN)/python tools/rulesdoc.py
@@ -101,8 +109,13 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 locks: setup ## Resolve the lock files anew (UPGRADE=1: to the newest versions)
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/locks.py $(if $(UPGRADE),--upgrade)
 
-dist: setup ## Build every distribution into dist/
-	@for folder in $(DISTS); do (cd $$folder && $(CURDIR)/$(BIN)/hatchling build -d $(CURDIR)/dist); done
+audit: setup ## Look the packages of all locks up among known vulnerabilities (OPTIONS= of pip-audit)
+	@$(BIN)/python -m tools.audit $(OPTIONS)
+
+dist: setup ## Build every distribution into dist/, with a bill of materials of what containers have
+	@rm -f $(OUT)/fangcheng*
+	@for folder in $(DISTS); do (cd $$folder && $(CURDIR)/$(BIN)/hatchling build -d $(OUT)); done
+	@$(BIN)/python -m tools.sbom $(OUT)
 
 setup: $(VENV)/ready ## Make or refresh .venv from the lock, with all distributions in it
 

@@ -37,7 +37,7 @@ from tables import START_SECONDS, Gateway, create, player
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import connect
 from fangcheng_kit.collector import relax
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 LOBBY_SHARE = 5
 """One viewer in so many looks at the lobby."""
@@ -190,7 +190,7 @@ async def main() -> None:
         token = mint_token(services.key, "viewer:bench")
         limits = httpx.Limits(max_connections=None)
         client = await stack.enter_async_context(
-            httpx.AsyncClient(base_url=address, timeout=None, limits=limits)
+            httpx.AsyncClient(base_url=address, timeout=None, limits=limits)  # noqa: S113  # streams
         )
         answer = await client.post(
             "/api/session",

@@ -36,7 +36,7 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import connect
 from fangcheng_kit.collector import relax
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 RULES = "baishan_kele"
 STEP = 250

@@ -36,7 +36,7 @@ from fangcheng.wallet.v1 import settlement_pb2 as pb
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 from fangcheng_client import connect
 from fangcheng_kit.collector import relax
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_wallet.ledger import Deposit, HoldRequest, Party, PlaceHolds, Settle, Transfer
 from fangcheng_wallet.postgres import open_postgres
 from fangcheng_wallet.sqlite import open_sqlite

@@ -16,7 +16,7 @@ import pytest
 
 from fangcheng_client import SERVICE_CONFIG, connect, explain
 from fangcheng_kit.errors import Unavailable
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.kit.echo import KEY, Echo, EchoRequest, Stub, serving_echo
 
 TOKEN = mint_token(KEY, "operator")

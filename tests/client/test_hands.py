@@ -21,7 +21,7 @@ from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import connect, explain, hands
 from fangcheng_client.hands import Found, Hand, Meld, Moment, pack, unpack
 from fangcheng_kit import Kit, Servicer, Settings, errors, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_rules import moments, packed
 from tests.kit.echo import KEY
 
@@ -108,6 +108,8 @@ def test_options_left_out_have_their_defaults() -> None:
         (Hand([11], [Meld("chi", [13, 12, 11])]), "no meld is 'chi' of 321m"),
         (Hand([11], [Meld("chi", [41, 42, 43])]), "no meld is 'chi' of 123z"),
         (Hand([11], [Meld("whirlwind", [*[45] * 5, 46, 47])]), "'whirlwind' of 5555567z"),
+        ("11m []", "brackets without tiles"),
+        ("11m ()", "brackets without tiles"),
         (Hand.read("11m [124m]"), "no meld is 'chi' of 124m"),
         (Hand.read("11m [55z]"), "no meld is 'exposed_kong' of 55z"),
         (Hand.read("11m (123m)"), "no meld is 'concealed_kong' of 123m"),

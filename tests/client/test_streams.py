@@ -15,7 +15,7 @@ from fangcheng.table.v1 import events_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client import attend, connect, explain, streams, watch
 from fangcheng_client.streams import MissingEvent
 from fangcheng_kit import Kit, Servicer, Settings, errors, principal, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.kit.echo import KEY
 
 Step = int | Exception | str | events_pb2.TableEvent

@@ -12,7 +12,7 @@ from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import connect
 from fangcheng_kit import serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_wallet.service import open_service
 from fangcheng_wallet.settings import WalletSettings
 

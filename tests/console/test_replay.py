@@ -19,7 +19,7 @@ from fangcheng_client import connect
 from fangcheng_evaluation import service as evaluation
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_wallet.service import open_service as open_wallet
 from fangcheng_wallet.settings import WalletSettings

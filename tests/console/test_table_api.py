@@ -17,7 +17,7 @@ from fangcheng_client import watch
 from fangcheng_console.oplog import Sought
 from fangcheng_console.shown import Shown
 from fangcheng_console.sqlite import open_sqlite
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.console import world as pages
 from tests.console.world import Browser
 from tests.table.world import DEV_KEY, PLAYERS, Player, World, play_all, request, until, world

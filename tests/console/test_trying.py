@@ -21,7 +21,7 @@ from fangcheng_console.trying import analysed
 from fangcheng_evaluation.service import open_service
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_rules.notation import parse_hand
 from fangcheng_rules.rulesets import BUILT_IN
 from tests.console.world import KEY, Browser, console

@@ -13,7 +13,7 @@ import httpx
 from fangcheng_console.service import open_service
 from fangcheng_console.settings import ConsoleSettings
 from fangcheng_kit import Running, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 KEY = "a key of the tests that is long enough"
 NOBODY = "127.0.0.1:1"

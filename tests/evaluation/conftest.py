@@ -13,7 +13,7 @@ from fangcheng_client import connect
 from fangcheng_evaluation.service import open_service
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import Running, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 KEY = "a development key of the tests, long enough"
 

@@ -26,7 +26,7 @@ from fangcheng_client import Problem, connect, explain, hands
 from fangcheng_evaluation import bulk, convert
 from fangcheng_evaluation.service import open_service
 from fangcheng_kit import Running, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_rules import packed
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.hand import Hand

@@ -26,7 +26,7 @@ from fangcheng_client import Problem, connect, explain
 from fangcheng_evaluation import core, service
 from fangcheng_evaluation.service import analysis_of, open_service, score_of
 from fangcheng_kit import Running, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_kit.validation import Limits
 from fangcheng_rules import rulesets
 from fangcheng_rules.errors import RulesError

@@ -18,7 +18,7 @@ from buf.validate import validate_pb2
 from fangcheng.access.v1 import access_pb2
 from fangcheng_client import connect
 from fangcheng_kit import Kit, Running, Servicer, Settings, errors, logs, principal, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 KEY = "a development key of the tests, long enough"
 PACKAGE = "fangcheng.test.v1"

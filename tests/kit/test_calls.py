@@ -20,7 +20,7 @@ from fangcheng_client import Problem, connect, explain
 from fangcheng_kit import Kit, Running, Servicer, Settings, serving
 from fangcheng_kit.contract import ContractError
 from fangcheng_kit.errors import DETAILS_KEY
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.kit.conftest import Eventually
 from tests.kit.echo import (
     KEY,

@@ -10,7 +10,7 @@ import grpc.aio
 import pytest
 
 from fangcheng_client import connect
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.kit.echo import KEY, Echo, EchoRequest, Stub, serving_echo
 
 TOKEN = mint_token(KEY, "operator")

@@ -14,6 +14,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from fangcheng_kit import Kit, Running, Servicer, Settings, serving
 from fangcheng_kit.background import running as in_background
+from fangcheng_kit.tokens import mint_token
 from tests.kit.conftest import Eventually
 from tests.kit.echo import KEY, SERVICE, Echo, add
 
@@ -129,13 +130,21 @@ async def test_background_work_that_fails_ends_the_body() -> None:
     assert isinstance(caught.value.exceptions[0], OSError)
 
 
-async def test_other_hosts_are_told_of_health_alone() -> None:
+def bearer_of(subject: str) -> tuple[tuple[str, str], ...]:
+    return (("authorization", f"Bearer {mint_token(KEY, subject)}"),)
+
+
+async def test_beyond_this_host_only_operators_are_told_what_a_service_has() -> None:
     @asynccontextmanager
     async def open_service(settings: Settings, kit: Kit) -> AsyncIterator[list[Servicer]]:
         yield [Servicer(add, Echo(), SERVICE)]
 
     settings = Settings(
-        dev_key=KEY, drain_seconds=0, dangerously_without_tls=True, listen="0.0.0.0:0"
+        dev_key=KEY,
+        drain_seconds=0,
+        dangerously_without_tls=True,
+        dangerously_with_dev_key=True,
+        listen="0.0.0.0:0",
     )
     async with serving("echo", settings, open_service) as server:
         port = server.address.rpartition(":")[2]
@@ -144,8 +153,16 @@ async def test_other_hosts_are_told_of_health_alone() -> None:
                 health_pb2.HealthCheckRequest()
             )
             assert answer.status == SERVING
-            call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo()
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await call.read()
-        # Off on purpose where others than this host may call: then the service is not there.
-        assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
+            ask = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo
+            asked = reflection_pb2.ServerReflectionRequest(list_services="")
+            for subject, code in (
+                ("", grpc.StatusCode.UNAUTHENTICATED),
+                ("player:ming", grpc.StatusCode.PERMISSION_DENIED),
+                ("service:table", grpc.StatusCode.PERMISSION_DENIED),
+            ):
+                bearer = bearer_of(subject) if subject else ()
+                with pytest.raises(grpc.aio.AioRpcError) as caught:
+                    await ask(iter([asked]), metadata=bearer).read()
+                assert caught.value.code() == code
+            told = await ask(iter([asked]), metadata=bearer_of("operator:mei")).read()
+        assert SERVICE in {one.name for one in told.list_services_response.service}

@@ -19,7 +19,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from fangcheng_client import connect, explain
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.kit.echo import KEY, EchoRequest, Stub
 
 ROOT = Path(__file__).parents[2]

@@ -61,6 +61,9 @@ def test_beyond_this_host_it_listens_only_where_that_is_said_to_be_safe(
     with pytest.raises(BadSettings, match="without TLS a service listens on this host only"):
         load("wallet", WalletSettings)
     monkeypatch.setenv("FANGCHENG_DANGEROUSLY_WITHOUT_TLS", "true")
+    with pytest.raises(BadSettings, match="FANGCHENG_DEV_KEY: it is for development, on this host"):
+        load("wallet", WalletSettings)
+    monkeypatch.setenv("FANGCHENG_DANGEROUSLY_WITH_DEV_KEY", "true")
     assert load("wallet", WalletSettings).listen == "0.0.0.0:7102"
 
 

@@ -135,7 +135,10 @@ async def test_everybody_with_too_little_falls_out_at_once(world: World) -> None
     await join_all(players[:3])
     world.wallet.silver["p0"] = world.wallet.silver["p2"] = 0
     await players[3].join("silver")
-    assert [one.state for one in await outcomes([players[0], players[2]])] == [FAILED] * 2
+    fallen = await outcomes([players[0], players[2]])
+    assert [one.state for one in fallen] == [FAILED] * 2
+    # They have never met: neither is told that the other has too little.
+    assert {one.problem.message for one in fallen} == {"Less is available than the buy-in."}
     await eventually(lambda: _all(states([players[1], players[3]]), WAITING))
     world.check()
 

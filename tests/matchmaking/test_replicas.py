@@ -16,7 +16,7 @@ from fangcheng.matchmaking.v1 import matchmaking_pb2 as pb
 from fangcheng.matchmaking.v1 import operations_pb2, operations_pb2_grpc
 from fangcheng_client import connect
 from fangcheng_kit import Running, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_matchmaking.core import Offer, Pool, Terms
 from fangcheng_matchmaking.migrations import QUEUES
 from fangcheng_matchmaking.service import open_service

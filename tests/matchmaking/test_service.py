@@ -19,7 +19,7 @@ from fangcheng.matchmaking.v1 import operations_pb2
 from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_client import Problem, connect, explain
 from fangcheng_kit.errors import NotFound, ResourceExhausted, Unavailable
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_matchmaking import service
 from tests.matchmaking.clients import Player
 from tests.matchmaking.faults import refused

@@ -25,10 +25,15 @@ from typing import Any
 
 import grpc.aio
 
-from fangcheng.matchmaking.v1 import matchmaking_pb2_grpc, operations_pb2_grpc, rooms_pb2_grpc
+from fangcheng.matchmaking.v1 import (
+    matchmaking_pb2_grpc,
+    operations_pb2_grpc,
+    privacy_pb2_grpc,
+    rooms_pb2_grpc,
+)
 from fangcheng_client import connect
 from fangcheng_kit import Kit, Running, Servicer, Settings, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_matchmaking.service import open_service
 from fangcheng_matchmaking.settings import MatchmakingSettings
 from tests.matchmaking.clients import Guest, Player
@@ -136,6 +141,9 @@ class World:
         """The stub of an operator."""
         channel = await self._channel("operator")
         return operations_pb2_grpc.MatchmakingOperationsServiceStub(channel)
+
+    async def privacy(self, subject: str = "operator") -> privacy_pb2_grpc.PrivacyServiceAsyncStub:
+        return privacy_pb2_grpc.PrivacyServiceStub(await self._channel(subject))
 
     async def _channel(
         self, subject: str, *scopes: str, act_as: str | None = None

@@ -12,6 +12,7 @@ from fangcheng_rules.actions import (
     Analysed,
     AnalyzeQuestion,
     Choose,
+    Leave,
     Scored,
     SetTrustee,
     TimeOut,
@@ -89,6 +90,19 @@ def test_no_prompt_is_open_while_a_question_of_the_turn_is_unanswered() -> None:
         play.step(answer(play, question))
     assert play.questions() == ()
     assert list(play.prompts()) == [0]
+
+
+@pytest.mark.parametrize("seat", [-1, 4])
+def test_a_seat_that_there_is_not_is_refused_in_every_command(seat: int) -> None:
+    play = scene(dealer_drew="3z", hand_1="33z258m369p147s12z")
+    before = copy.deepcopy(play)
+    for command in (
+        Choose(seat, 1, PASS), TimeOut(seat, 1), SetTrustee(seat, on=True), Leave(seat)
+    ):  # fmt: skip
+        with pytest.raises(WrongSeat) as caught:
+            play.step(command)
+        assert caught.value.reason == "NO_SUCH_SEAT"
+        assert play == before
 
 
 def test_an_analysis_of_another_hand_is_refused() -> None:

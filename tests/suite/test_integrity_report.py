@@ -17,7 +17,7 @@ from google.protobuf import json_format
 from typer.testing import CliRunner, Result
 
 from fangcheng.table.v1 import records_pb2
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_rules.rulesets import BUILT_IN
 from fangcheng_suite.access import Elsewhere
 from fangcheng_suite.commands import app

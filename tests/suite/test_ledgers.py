@@ -18,7 +18,7 @@ from pyarrow import parquet
 from rich.console import Console
 
 from fangcheng.wallet.v1 import wallet_pb2 as wire
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_suite.access import Access
 from fangcheng_suite.conforming import Wallet, check_wallet
 from fangcheng_suite.errors import ConformanceFailed, LedgerTampered, SuiteError

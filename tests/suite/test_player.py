@@ -88,7 +88,7 @@ class FakeTable(table_pb2_grpc.TableServiceServicer):
         self, request: table_pb2.AttendRequest, context: Any
     ) -> AsyncIterator[table_pb2.AttendResponse]:
         bearer = dict(context.invocation_metadata())["authorization"].removeprefix("Bearer ")
-        self.subjects.append(jwt.decode(bearer, KEY, algorithms=["HS256"]))
+        self.subjects.append(jwt.decode(bearer, KEY, algorithms=["HS256"], audience="fangcheng"))
         self.attended_from.append(request.from_number)
         last = self.breaks.pop(0) if self.breaks else len(self.events)
         for event in self.events[request.from_number : last]:

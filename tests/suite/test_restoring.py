@@ -17,7 +17,7 @@ from rich.console import Console
 from fangcheng.table.v1 import state_pb2
 from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wallet
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_suite.access import Access, Elsewhere
 from fangcheng_suite.errors import SuiteError
 from fangcheng_suite.restoring import back_up, replay, restore_ledger

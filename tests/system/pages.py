@@ -14,7 +14,7 @@ from fangcheng.table.v1.records_pb2_grpc import TableRecordServiceStub
 from fangcheng.table.v1.state_pb2 import TABLE_PHASE_PLAYING
 from fangcheng.table.v1.table_pb2 import ListTablesRequest
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 from .running import Running
 

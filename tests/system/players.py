@@ -18,7 +18,7 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import attend, connect, explain
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.system.processes import KEY
 from tests.system.tables import Cluster
 from tests.system.wallets import patiently

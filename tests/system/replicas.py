@@ -31,7 +31,7 @@ from fangcheng.evaluation.v1 import evaluation_pb2 as pb
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import explain, hands
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 from .processes import KEY
 from .running import LONG_SECONDS, environment

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from fangcheng.table.v1 import table_pb2
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.console.many_tables import ManyTables, a_table, many_tables
 from tests.console.world import KEY, console
 

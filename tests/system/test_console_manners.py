@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 from .browser import Tab, opened
 from .running import Running

@@ -24,7 +24,7 @@ from fangcheng.table.v1.operators_pb2_grpc import TableOperationsServiceStub
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 from .browser import Tab, beside, opened
 from .cutting import CuttingProxy

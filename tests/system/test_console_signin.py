@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 
 from .browser import opened
 from .running import Running

@@ -23,7 +23,7 @@ from fangcheng_console.shown import Shown
 from fangcheng_evaluation.service import open_service as open_evaluation
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.console.world import console
 from tests.table.world import DEV_KEY, PLAYERS, Player, World, request, world
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Route, expect
 from fangcheng.evaluation.v1 import evaluation_pb2 as ev
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng_client import connect, explain
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_rules.analysis import analyze
 from fangcheng_rules.notation import parse_hand
 from fangcheng_rules.rulesets import BUILT_IN

@@ -15,7 +15,7 @@ from fangcheng.wallet.v1.wallet_pb2 import (
     ListEntriesRequest,
     ListHoldsRequest,
 )
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.console.money import PLAYERS, REVERSED, SHORT, Bank, bank_at, paid
 
 from .browser import Tab, beside, opened

@@ -24,8 +24,8 @@ from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import connect, explain, hands
-from fangcheng_kit.principal import mint_token
 from fangcheng_kit.settings import split_address
+from fangcheng_kit.tokens import mint_token
 from fangcheng_suite.commands import up
 from fangcheng_suite.launcher import Ports
 

@@ -21,7 +21,7 @@ import pytest
 from fangcheng.matchmaking.v1 import matchmaking_pb2 as queues
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import connect
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_matchmaking.core import MatchState
 from fangcheng_matchmaking.postgres import open_postgres
 from fangcheng_matchmaking.store import Store

@@ -24,7 +24,7 @@ from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import settlement_pb2_grpc, wallet_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2 as wire
 from fangcheng_client import connect
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from tests.system.cutting import CuttingProxy
 from tests.system.processes import KEY, Service
 

@@ -16,7 +16,7 @@ from fangcheng_client import connect
 from fangcheng_evaluation.service import open_service as open_evaluation
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_wallet.service import open_service as open_wallet
 from fangcheng_wallet.settings import WalletSettings
 from tests.studio_wallet import StudioWallet

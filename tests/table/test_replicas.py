@@ -16,7 +16,7 @@ from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import ManySeats, attend, connect
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_table.events import ConnectionChanged
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_table.migrations import JOURNAL

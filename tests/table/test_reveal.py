@@ -296,6 +296,11 @@ async def test_those_who_are_looked_at_learn_it_from_the_record(service):
     )
     (acted,) = [e.operator_acted for e in got.record.events if e.HasField("operator_acted")]
     assert (acted.verb, acted.reason) == ("reveal", "do 1 and 3 play together?")
+    got = await service.records("player:ann").GetHandRecord(
+        records_pb2.GetHandRecordRequest(table_id=table_id, hand_number=1)
+    )
+    (acted,) = [e.operator_acted for e in got.record.events if e.HasField("operator_acted")]
+    assert (acted.verb, acted.reason, acted.case_id) == ("reveal", "", "")
 
 
 @pytest.mark.parametrize(

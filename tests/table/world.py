@@ -19,7 +19,7 @@ from fangcheng.table.v1.records_pb2_grpc import TableRecordServiceStub
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import attend, connect, explain
 from fangcheng_kit import Kit, Running, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_table.service import open_service
 from fangcheng_table.settings import TableSettings
 

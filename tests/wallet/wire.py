@@ -11,7 +11,7 @@ import grpc.aio
 from fangcheng.wallet.v1 import settlement_pb2_grpc, wallet_pb2_grpc
 from fangcheng_client import connect
 from fangcheng_kit import Running, serving
-from fangcheng_kit.principal import mint_token
+from fangcheng_kit.tokens import mint_token
 from fangcheng_wallet.service import open_service
 from fangcheng_wallet.settings import WalletSettings
 

@@ -12,6 +12,8 @@ WITHIN = {
     "fangcheng.wallet.v1.SettlementService",
     "fangcheng.table.v1.TableOperationsService",
     "fangcheng.matchmaking.v1.MatchmakingOperationsService",
+    "fangcheng.matchmaking.v1.PrivacyService",
+    "fangcheng.wallet.v1.PrivacyService",
     # Served by a studio, called by us.
     "fangcheng.matchmaking.v1.AdmissionService",
 }

@@ -32,7 +32,7 @@ LONGEST_CHECK_SECONDS = 15 * 60.0
 """A ledger of years takes minutes to be read."""
 
 Check = Literal["audit", "verify"]
-Metadata = Sequence[tuple[str, str]]
+Metadata = Sequence[tuple[str, bytes]]
 Line = tuple[str, float | None]
 """A figure of a process by its name, which says its unit."""
 
@@ -78,7 +78,7 @@ class Ledger:
     """The wallet's checks of its ledger: both read all of it, so that one runs at a time."""
 
     def __init__(self, wallet: Any) -> None:
-        """`wallet`: its stub, on which each call carries the credentials of who asks."""
+        """`wallet`: its stub, on which each call says for whom it is."""
         self.checks: dict[str, dict[str, Any]] = {"audit": {}, "verify": {}}
         """By check: while it runs `running` (since, by), and of the last one `done`."""
         self.findings: list[str] = []

@@ -21,14 +21,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from fangcheng.table.v1.records_pb2 import HandRecord
-from fangcheng_kit.principal import ALGORITHM
 
 from .backend import Backend
 from .oplog import OpLog, Sought, Target
 from .problems import Refused
 from .replay import Replay, Replays, answered, exported, hand_of, seat_of, shown_body
 from .rule_sets import RuleSets
-from .session import Person, key_for, operator
+from .session import COOKIE_ALGORITHM, Person, key_for, operator
 from .settings import ConsoleSettings
 from .verbs import is_text
 from .web import Console, Part, body_of
@@ -79,7 +78,7 @@ class Signer:
             "table": link.table_id,
             "hand": link.hand_number,
         }
-        return jwt.encode(claims, self._key, algorithm=ALGORITHM)
+        return jwt.encode(claims, self._key, algorithm=COOKIE_ALGORITHM)
 
     def read(self, token: str) -> Link:
         """The link that a token is. `Refused`: LINK_INVALID, LINK_EXPIRED."""
@@ -90,7 +89,7 @@ class Signer:
             claims: dict[str, Any] = jwt.decode(
                 token,
                 self._key,
-                algorithms=[ALGORITHM],
+                algorithms=[COOKIE_ALGORITHM],
                 audience=_AUDIENCE,
                 options={"require": list(_CLAIMS)},
             )

@@ -162,7 +162,7 @@ def feature(console: Console) -> Part:
         for name in ("table_id", "page_token"):
             if not is_text(asked.get(name, ""), 256):
                 raise Refused(400, "INVALID_REQUEST", f"{name}: a text is needed.", name)
-        found = await backend.operators.operations.ListOperatorActions(
+        found = await backend.operations.ListOperatorActions(
             operators_pb2.ListOperatorActionsRequest(
                 table_id=asked.get("table_id", ""),
                 page_size=PAGE,

@@ -120,7 +120,7 @@ class Look:
     async def barred(self, player_id: str) -> list[queues.BarredPair]:
         """With whom a player is barred."""
         request = queues.ListBarredPairsRequest(player_id=player_id)
-        found = await self.backend.operators.queue_operations.ListBarredPairs(
+        found = await self.backend.queue_operations.ListBarredPairs(
             request, metadata=self.backend.as_operator(self.person)
         )
         return list(found.pairs)

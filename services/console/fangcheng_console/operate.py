@@ -192,7 +192,7 @@ class Acts:
         verb = VERBS[act.verb]
         order = {"request_id": act.request_id, "reason": act.reason, "case_id": act.case_id}
         request = verb.filled(act.detail["request"], order)
-        call = getattr(getattr(self._backend.operators, verb.stub), verb.call)
+        call = getattr(getattr(self._backend, verb.stub), verb.call)
         try:
             response = await call(request, metadata=self._backend.as_operator(person))
         except grpc.aio.AioRpcError as error:

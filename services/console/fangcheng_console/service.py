@@ -45,7 +45,7 @@ async def open_service(settings: ConsoleSettings, kit: Kit) -> AsyncIterator[Seq
                 settings,
                 kit,
                 backend,
-                Sessions(settings),
+                Sessions(settings, kit.verifier),
                 log,
                 Metrics(kit.registry),
                 RuleSets(backend.evaluation),

@@ -2,7 +2,7 @@
 
 A person signs in with a token of the suite, made for a viewer or an operator. The console checks it
 once and hands out a session of its own: a cookie that scripts cannot read, signed with a key made
-from the development key, and good for this console alone. It ends with the token at the latest, so
+from the console's secret, and good for this console alone. It ends with the token at the latest, so
 that whoever makes tokens decides for how long they let somebody in.
 """
 
@@ -26,7 +26,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from fangcheng_kit.errors import Unauthenticated
-from fangcheng_kit.principal import ALGORITHM, TokenVerifier, parse_subject
+from fangcheng_kit.principal import parse_subject
+from fangcheng_kit.tokens import TokenVerifier
 
 from .problems import Refused
 from .settings import ConsoleSettings
@@ -34,6 +35,8 @@ from .settings import ConsoleSettings
 Role = Literal["viewer", "operator"]
 Handler = Callable[[Request, "Person"], Awaitable[Response]]
 
+COOKIE_ALGORITHM = "HS256"
+"""Of what the console signs for itself."""
 _AUDIENCE = "fangcheng-console"
 _ROLES = ("viewer", "operator")
 _MOST_SIGNED_OUT = 10_000
@@ -72,14 +75,15 @@ class Session:
 def key_for(settings: ConsoleSettings, purpose: str) -> bytes:
     """A key of the console's own for one purpose, so that what is signed for it is good for no
     other: no cookie is a token of the suite, and no token a cookie."""
-    return hmac.digest(settings.dev_key.encode(), f"console {purpose}".encode(), hashlib.sha256)
+    secret = settings.secret or settings.dev_key
+    return hmac.digest(secret.encode(), f"console {purpose}".encode(), hashlib.sha256)
 
 
 class Sessions:
     """Makes and reads the cookies of sessions."""
 
-    def __init__(self, settings: ConsoleSettings) -> None:
-        self._verifier = TokenVerifier(settings.dev_key, settings.token_leeway_seconds)
+    def __init__(self, settings: ConsoleSettings, verifier: TokenVerifier) -> None:
+        self._verifier = verifier
         self._key = key_for(settings, "sessions")
         self._longest_seconds = settings.session_hours * 3_600
         self._secure = settings.cookie_is_secure
@@ -88,7 +92,7 @@ class Sessions:
         self._streams: Counter[Person] = Counter()
         self._signed_out: dict[str, float] = {}
 
-    def begin(self, token: str) -> Session:
+    async def begin(self, token: str) -> Session:
         """The session that a token of the suite opens.
 
         `Refused`: 401 for one that is not good or not good any more, 403 (ROLE_NOT_ALLOWED) for one
@@ -97,7 +101,7 @@ class Sessions:
         if not token or len(token) > LONGEST_TOKEN or not token.isascii():
             raise Refused(401, "TOKEN_INVALID", "That is no token of this suite.", "token")
         try:
-            principal, token_expires = self._verifier.verified(token)
+            principal = (await self._verifier.checked(token)).principal
         except Unauthenticated as error:
             raise Refused(401, error.reason, error.message, "token") from None
         if principal.kind not in _ROLES:
@@ -109,7 +113,7 @@ class Sessions:
                 "token",
             )
         person = Person(principal.id, cast(Role, principal.kind))
-        expires = min(token_expires, time.time() + self._longest_seconds)
+        expires = min(principal.expires, time.time() + self._longest_seconds)
         return Session(person, expires, secrets.token_urlsafe(12))
 
     def of(self, request: Request) -> Session | None:
@@ -121,7 +125,7 @@ class Sessions:
             claims = jwt.decode(
                 cookie,
                 self._key,
-                algorithms=[ALGORITHM],
+                algorithms=[COOKIE_ALGORITHM],
                 audience=_AUDIENCE,
                 options={"require": ["sub", "exp", "jti", "aud"]},
             )
@@ -148,7 +152,7 @@ class Sessions:
         }
         response.set_cookie(
             self.cookie,
-            jwt.encode(claims, self._key, algorithm=ALGORITHM),
+            jwt.encode(claims, self._key, algorithm=COOKIE_ALGORITHM),
             max_age=max(0, int(session.expires - time.time())),
             path="/",
             secure=self._secure,

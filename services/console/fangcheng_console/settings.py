@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 
 from fangcheng_kit import Settings
 from fangcheng_kit.settings import Address, Database, is_loopback, split_address
+from fangcheng_kit.tokens import SHORTEST_KEY
 
 
 def _origin(url: str) -> str:
@@ -62,6 +63,16 @@ class ConsoleSettings(Settings):
             "in."
         ),
     )
+    secret: str = Field(
+        "",
+        repr=False,
+        validate_default=True,
+        description=(
+            "Secret from which the keys are made that sign sessions and links, the same for all "
+            f"replicas; at least {SHORTEST_KEY} characters. Without it they are made from "
+            "`DEV_KEY`. Another one ends all sessions and links."
+        ),
+    )
     session_hours: float = Field(
         12.0,
         gt=0,
@@ -99,6 +110,15 @@ class ConsoleSettings(Settings):
             "`https://grafana.example`; without it there are none."
         ),
     )
+
+    @field_validator("secret")
+    @classmethod
+    def _long_enough(cls, secret: str, info: ValidationInfo) -> str:
+        if not secret and info.data.get("dev_key") == "":
+            raise ValueError("it must be set where there is no DEV_KEY")
+        if secret and len(secret) < SHORTEST_KEY:
+            raise ValueError(f"it has {len(secret)} characters, at least {SHORTEST_KEY} are needed")
+        return secret
 
     @field_validator("web_listen")
     @classmethod

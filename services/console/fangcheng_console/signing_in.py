@@ -79,7 +79,7 @@ def feature(console: Console) -> Part:
         check(failures, address)
         token = (await body_of(request)).get("token")
         try:
-            session = sessions.begin(token.strip() if isinstance(token, str) else "")
+            session = await sessions.begin(token.strip() if isinstance(token, str) else "")
         except Refused as refused:
             failures.count(address, time.monotonic())
             metrics.signed_in("refused")

@@ -228,7 +228,7 @@ class Tables:
                 table_id=table_id, from_number=number, snapshot=snapshot, reveal=reveal
             )
             metadata = self._backend.as_operator(person)
-            return self._backend.operators.tables.Watch(watch, metadata=metadata)
+            return self._backend.tables.Watch(watch, metadata=metadata)
 
         return open_stream
 

@@ -63,7 +63,7 @@ class Verb:
     fields: tuple[str, ...]
     """What it needs to be told."""
     stub: str
-    """Of `backend.Stubs`."""
+    """Of `backend.Backend`."""
     call: str
     request: type[Message]
     outcome: Callable[[Any, Any, Mapping[str, Any]], Sequence[Said]]

@@ -167,7 +167,7 @@ class Joining:
 
     async def _check(self, player_id: str, pool: Pool, new: NewTicket) -> float:
         """Checks one player; his rating."""
-        await self._check_free(player_id)
+        await self.check_free(player_id)
         if not new.is_bot:
             await self._admission.check(player_id, "queue", pool_id=pool.pool_id, labels=new.labels)
             await self._check_losses(player_id, pool.terms)
@@ -178,7 +178,7 @@ class Joining:
 
     async def check_guest(self, player_id: str, terms: Terms, labels: Mapping[str, str]) -> None:
         """Checks a player who enters a room; raises as `check` does."""
-        await self._check_free(player_id)
+        await self.check_free(player_id)
         await self._admission.check(player_id, "room", labels=labels)
         await self._check_losses(player_id, terms)
         await self._check_balance(player_id, terms, None)
@@ -198,7 +198,9 @@ class Joining:
         except Refused as refused:
             raise Poor(player_id, refused) from refused
 
-    async def _check_free(self, player_id: str) -> None:
+    async def check_free(self, player_id: str) -> None:
+        """Raises CannotJoin where a player is in a queue or a room, or sits at a table; AioRpcError
+        and Unanswered where a service does not answer."""
         live = await self._store.live_ticket(player_id)
         if live is not None:
             if live.state is TicketState.ASSIGNED:

@@ -13,13 +13,14 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import grpc.aio
 
+from fangcheng_kit.privacy import Erasure
 from fangcheng_kit.tracing import OFF, Tracing
 
 from .admission import Admission
@@ -36,7 +37,7 @@ from .core import (
     form_offer,
 )
 from .hands import Hands
-from .joining import CannotJoin, Joining
+from .joining import CannotJoin, Joining, occupied
 from .lobby import Lobby
 from .losses import Calendar
 from .matches import Backoff, Matches, free_players
@@ -48,7 +49,9 @@ from .store import (
     UNREADABLE,
     UNREADABLE_VERSION,
     Apart,
+    Erased,
     Joined,
+    LiveTicket,
     NotWaiting,
     Pause,
     SeatOffered,
@@ -296,7 +299,7 @@ class Matchmaker:
         if ticket is None:
             return Status(None, await self._tables.seat_of(player_id))
         member = ticket.member(player_id)
-        assert member is not None  # noqa: S101 - whose live ticket it is
+        assert member is not None  # noqa: S101 # nosec B101 # whose live ticket it is
         if ticket.state is not TicketState.ASSIGNED:
             return Status(self.board.view(ticket), None, member.hold_ids)
         table_id = ticket.table_id or ""
@@ -320,6 +323,20 @@ class Matchmaker:
     async def apart(self, player_id: str) -> list[Apart]:
         """Whom a player avoids, and with whom he is barred."""
         return await self._store.apart(player_id)
+
+    def lines(self, player_id: str) -> AsyncIterator[str]:
+        """All that is kept of a player, as lines of an export."""
+        return self._store.lines(player_id)
+
+    async def erase(self, erasure: Erasure) -> Erased:
+        """Takes what is personal of a player out of everything. Raises ErasureReused, and what
+        `Joining.check_free` does."""
+        if not await self._store.was_erased(erasure):
+            await self._joining.check_free(erasure.player_id)
+        try:
+            return await self._finish(self._store.erase(erasure))
+        except LiveTicket as other:
+            raise occupied(other.player_id, other.ticket) from None
 
     async def pause(self, pool_id: str, pause: Pause | None) -> None:
         """Pauses a pool, or ends its pause, in every replica."""

@@ -50,7 +50,12 @@ _DEFINITE = frozenset(
     }
 )
 
-_PLAYERS_OWN = frozenset({"INSUFFICIENT_BALANCE", "UNKNOWN_WALLET", "PLAYER_FROZEN"})
+_PLAYERS_OWN = {
+    "INSUFFICIENT_BALANCE": "Less is available than the buy-in.",
+    "UNKNOWN_WALLET": "The player has no wallet.",
+    "PLAYER_FROZEN": "The player may stake nothing now.",
+}
+"""What is a player's own fault, in words that tell of nobody else: the wallet's name all."""
 _PAGE = 500
 _LIST_SECONDS = 2.0
 
@@ -114,11 +119,10 @@ class Wallet:
                 # is refused when the match asks for his hold, and falls out of it alone.
                 return 0.0
             if error.code() is grpc.StatusCode.NOT_FOUND:
-                problem = Problem("UNKNOWN_WALLET", "The player has no wallet.")
-                raise Refused(problem) from error
+                raise _own_fault("UNKNOWN_WALLET") from error
             raise
         if answer.player.frozen:
-            raise Refused(Problem("PLAYER_FROZEN", "The player may stake nothing now."))
+            raise _own_fault("PLAYER_FROZEN")
         available = {(one.currency, one.book): one.available for one in answer.balances}
         for stake in terms.stakes:
             # Nothing to bring: then a balance below 0 is no hindrance either.
@@ -128,7 +132,8 @@ class Wallet:
                 raise Refused(
                     Problem(
                         "INSUFFICIENT_BALANCE",
-                        f"The pool asks for {needed} {stake.currency}; {has} are available.",
+                        # Not how much: it may be another of his party who is told.
+                        f"The pool asks for {needed} {stake.currency}; less is available.",
                     )
                 )
         if rating is None or rating.by_skill:
@@ -265,6 +270,10 @@ class Tables:
             request.page_token = answer.next_page_token
 
 
+def _own_fault(reason: str, ticket_ids: Sequence[str] = ()) -> Refused:
+    return Refused(Problem(reason, _PLAYERS_OWN[reason]), ticket_ids)
+
+
 def _outcome(
     error: grpc.aio.AioRpcError,
     match: Match,
@@ -274,9 +283,8 @@ def _outcome(
     told = explain(error)
     if told.code not in _DEFINITE:
         return Unanswered(str(told))
-    problem = Problem(told.reason, told.message)
     if holds is None or told.reason not in _PLAYERS_OWN:
-        return Refused(problem)
+        return Refused(Problem(told.reason, told.message))
     # The metadata names everybody; the field, the first. Long lists of long ids are cut off.
     players = set(told.metadata.get("player_ids", "").split(","))
     found = re.match(r"holds\[(\d+)\]", told.field or "")
@@ -284,4 +292,4 @@ def _outcome(
         players.add(holds.holds[int(found[1])].player_id)
     at_fault = [seat.ticket_id for seat in match.seats if seat.player_id in players]
     # A wallet that does not say whose fault it was: any of them could keep the others for ever.
-    return Refused(problem, at_fault or [seat.ticket_id for seat in match.seats])
+    return _own_fault(told.reason, at_fault or [seat.ticket_id for seat in match.seats])

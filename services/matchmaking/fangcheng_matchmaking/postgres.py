@@ -58,6 +58,9 @@ class _PostgresDb:
         # A connection of which nobody knows how its transaction stands is not used again.
         self._drop()
 
+    def wipe(self) -> None:
+        """Old rows are the server's to take away, by its VACUUM."""
+
     def now_ms(self) -> int:
         ((now,),) = self.rows("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
         return int(now)
@@ -69,7 +72,7 @@ class _PostgresDb:
         self._loop.close()
 
     async def _fetch(self, sql: str, values: tuple[object, ...]) -> list[Any]:
-        assert self._db is not None  # noqa: S101 - `begin` has made it
+        assert self._db is not None  # noqa: S101 # nosec B101 # `begin` has made it
         rows: list[Any] = await self._db.fetch(numbered(sql), *values)
         return rows
 

@@ -17,6 +17,7 @@ from fangcheng.matchmaking.v1 import (
     matchmaking_pb2,
     matchmaking_pb2_grpc,
     operations_pb2_grpc,
+    privacy_pb2_grpc,
     rooms_pb2_grpc,
 )
 from fangcheng_kit import Kit, Servicer, principal, running
@@ -43,6 +44,7 @@ from .partners import Evaluators, Tables, Unanswered, Wallet
 from .pools import BadPools, Offers, costing_otherwise, load_pools, unplayable
 from .postgres import open_postgres
 from .service_operations import OPERATIONS, Operations
+from .service_privacy import PRIVACY, Privacy
 from .service_rooms import ROOMS, Rooms
 from .settings import MatchmakingSettings
 from .sql import SqlStore
@@ -384,6 +386,11 @@ async def open_service(
                         rooms_pb2_grpc.add_RoomServiceServicer_to_server,
                         Rooms(matchmaker),
                         ROOMS,
+                    ),
+                    Servicer(
+                        privacy_pb2_grpc.add_PrivacyServiceServicer_to_server,
+                        Privacy(matchmaker, kit.log),
+                        PRIVACY,
                     ),
                 ]
         await matchmaker.close()

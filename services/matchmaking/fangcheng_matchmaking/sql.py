@@ -9,6 +9,7 @@ from . import records
 from .core import Match, MatchState, NewTicket, Problem, Ticket, TicketState
 from .records import LIVE_STATES, Db
 from .rooms import parted
+from .sql_privacy import SqlPrivacy
 from .sql_shared import SqlShared
 from .store import (
     UNREADABLE_VERSION,
@@ -22,7 +23,7 @@ from .store import (
 )
 
 
-class SqlStore(SqlShared):
+class SqlStore(SqlShared, SqlPrivacy):
     """`Store` in a database; `close` it at the end."""
 
     async def join(self, new: NewTicket) -> Joined:
@@ -299,7 +300,7 @@ class SqlStore(SqlShared):
 
         def call(db: Db) -> int:
             gone = db.rows(
-                f"DELETE FROM tickets WHERE queued_ms < ?"  # noqa: S608 - a constant
+                f"DELETE FROM tickets WHERE queued_ms < ?"  # noqa: S608 # nosec B608 # a constant
                 f" AND state NOT IN {LIVE_STATES} RETURNING number",
                 before_ms,
             )

@@ -49,6 +49,10 @@ class SqlCalls:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._db.close)
         self._thread.shutdown()
 
+    async def _wipe(self) -> None:
+        """See `records.Db`."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._db.wipe)
+
     async def _read(self, call: Callable[[Db], T]) -> T:
         result: T = await self._calls.submit(_Call(call, writes=False))
         return result

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fangcheng_kit.sqlite import open_file
+from fangcheng_kit.sqlite import open_file, wipe
 
 from .migrations import QUEUES
 from .sql import SqlStore
@@ -59,6 +59,12 @@ class _SqliteDb:
         if self._db.in_transaction:
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
+
+    def wipe(self) -> None:
+        try:
+            wipe(self._db)
+        except sqlite3.Error as error:
+            raise StoreUnavailable from error
 
     def now_ms(self) -> int:
         return self._clock()

@@ -9,11 +9,12 @@ every race, in the order in which the calls arrive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from fangcheng_kit.errors import Unavailable
+from fangcheng_kit.privacy import Erasure
 
 from .core import Match, NewTicket, Problem, Terms, Ticket
 from .losses import Losses
@@ -71,6 +72,10 @@ class WrongStep(StoreError):
 
 class NoCode(StoreError):
     """Other rooms have all of the codes."""
+
+
+class ErasureReused(StoreError):
+    """The request id was used for another erasure."""
 
 
 class SeatOffered(StoreError):
@@ -131,6 +136,16 @@ class UnderWay:
     """Those that are assigned to it, the oldest first."""
     sat: frozenset[str]
     """Everybody who was seated there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """A player's personal data is erased."""
+
+    changed: int
+    """Records from which this call took something."""
+    replayed: bool
+    """The same request was done before."""
 
 
 Origin = Literal["player", "operator"]
@@ -368,6 +383,19 @@ class Store(Protocol):
 
     async def pauses(self) -> dict[str, Pause]:
         """The pauses by pool."""
+
+    async def was_erased(self, erasure: Erasure) -> bool:
+        """Whether `erase` was done to its end under this request id; raises ErasureReused."""
+
+    async def erase(self, erasure: Erasure) -> Erased:
+        """Takes what is personal of a player out of everything; see `personal`.
+
+        Unlike the rest, in several transactions: the same again finishes what a failure left.
+        Raises ErasureReused; LiveTicket where the player queued meanwhile.
+        """
+
+    def lines(self, player_id: str) -> AsyncIterator[str]:
+        """All that is kept of a player, as lines of an export."""
 
     async def close(self) -> None:
         """Waits for what was begun and closes the storage."""

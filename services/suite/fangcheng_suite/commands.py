@@ -176,7 +176,7 @@ def token(
 
     Example: `fangcheng token player:ming --ttl 600`
     """
-    from fangcheng_kit.principal import mint_token
+    from fangcheng_kit.tokens import mint_token
 
     try:
         key = key or StateFolder(state or default_folder()).read().key

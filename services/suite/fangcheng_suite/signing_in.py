@@ -16,7 +16,7 @@ def sign_in_link(page: str, key: str, role: str, name: str, hours: float) -> str
     The token stands behind the `#`, which no browser sends and no proxy logs; the page hands it in
     and takes it out of the address. The session that it opens ends with it.
     """
-    from fangcheng_kit.principal import mint_token
+    from fangcheng_kit.tokens import mint_token
 
     address = urlsplit(page)
     if address.scheme not in ("http", "https") or not address.netloc or address.path.strip("/"):

@@ -1,8 +1,8 @@
-"""Calls about tables that another replica plays are passed on to it, as they came.
+"""Calls about tables that another replica plays are passed on to it, for whoever made them.
 
-The owner checks the caller's own credentials, and its answer or refusal goes back as it is. A call
-that was passed on once is not passed on again: if the table has moved meanwhile, the caller is told
-to repeat it.
+The replicas tell one another who calls; nobody's token leaves the one that has checked it. The
+owner's answer or refusal goes back as it is. A call that was passed on once is not passed on again:
+if the table has moved meanwhile, the caller is told to repeat it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from google.protobuf.message import Message
 from fangcheng.table.v1 import table_pb2
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import explain
-from fangcheng_kit import Kit, errors
+from fangcheng_kit import Kit, errors, identities, principal
 
 from .errors import PlayedElsewhere
 from .relays import OpenStream
@@ -31,7 +31,6 @@ HEIR_SECONDS = 2.0
 
 _SILENT = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 _LACKS_RULES = frozenset({"UNKNOWN_RULE_SET", "UNKNOWN_REVISION"})
-_CREDENTIALS = frozenset({"authorization", "fangcheng-act-as", "fangcheng-act-as-bin"})
 
 Request = TypeVar("Request", bound=Message)
 Answer = TypeVar("Answer", bound=Message)
@@ -48,39 +47,35 @@ class Peers:
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     def stub(self, kind: Callable[[Any], Any], endpoint: str) -> Any:
-        """A stub for a replica, with no credentials of its own; untyped, as stubs of aio are."""
+        """A stub for a replica; untyped, as stubs of aio are."""
         channel = self._channels.get(endpoint)
         if channel is None:
             # One that drains still answers for its tables; and who asked us repeats by itself.
             channel = self._channels[endpoint] = self._kit.connect(
-                endpoint, own_token=False, options=[("grpc.service_config", "{}")]
+                endpoint, options=[("grpc.service_config", "{}")]
             )
         return kind(channel)
 
-    def many_seats(self, context: Any) -> OpenStream:
+    def many_seats(self) -> OpenStream:
         """Opens a stream of many seats at a replica, for the caller of this one."""
-        metadata = passed_on(context)
+        metadata = passed_on()
 
         def open_stream(endpoint: str, requests: AsyncIterator[table_pb2.AttendManyRequest]) -> Any:
             return self.stub(TableServiceStub, endpoint).AttendMany(requests, metadata=metadata)
 
         return open_stream
 
-    def lobby(self, context: Any, request: table_pb2.WatchTablesRequest) -> Callable[[str], Any]:
+    def lobby(self, request: table_pb2.WatchTablesRequest) -> Callable[[str], Any]:
         """Opens the same stream of summaries at a replica, for the caller of this one."""
-        metadata = passed_on(context)
+        metadata = passed_on()
         return lambda endpoint: self.stub(TableServiceStub, endpoint).WatchTables(
             request, metadata=metadata
         )
 
 
-def passed_on(context: Any) -> list[tuple[str, str | bytes]]:
-    """The metadata of a call, as it is passed on."""
-    given = context.invocation_metadata() or ()
-    return [
-        *((key, value) for key, value in given if key in _CREDENTIALS),
-        (FORWARDED_KEY, "1"),
-    ]
+def passed_on() -> list[tuple[str, str | bytes]]:
+    """The metadata with which the call that is being handled is passed on."""
+    return [identities.passed_on(principal.current()), (FORWARDED_KEY, "1")]
 
 
 def was_passed_on(context: Any) -> bool:
@@ -89,7 +84,7 @@ def was_passed_on(context: Any) -> bool:
 
 
 async def made_by_heir(
-    peers: Peers, heirs: Sequence[Owner], request: table_pb2.CreateTableRequest, context: Any
+    peers: Peers, heirs: Sequence[Owner], request: table_pb2.CreateTableRequest
 ) -> table_pb2.CreateTableResponse | None:
     """The answer of the first of the `heirs` that is there and has the table's rule set; None: none
     is. One that is too slow may have made the table: who makes it next finds it in the journal.
@@ -98,7 +93,7 @@ async def made_by_heir(
         stub = peers.stub(TableServiceStub, heir.endpoint)
         try:
             answer: table_pb2.CreateTableResponse = await stub.CreateTable(
-                request, metadata=passed_on(context), timeout=HEIR_SECONDS
+                request, metadata=passed_on(), timeout=HEIR_SECONDS
             )
         except grpc.aio.AioRpcError as error:
             problem = explain(error)
@@ -129,7 +124,7 @@ def forwarded(stub: Callable[[Any], Any]) -> Callable[[Unary[Any, Any]], Unary[A
                 if was_passed_on(context):
                     raise
                 call = getattr(self.peers.stub(stub, elsewhere.endpoint), handler.__name__)
-                return await relayed(call(request, metadata=passed_on(context)))
+                return await relayed(call(request, metadata=passed_on()))
 
         return handle
 
@@ -155,7 +150,7 @@ def forwarded_stream(
                 if was_passed_on(context):
                     raise
             call = getattr(self.peers.stub(stub, elsewhere.endpoint), handler.__name__)
-            stream = call(request, metadata=passed_on(context))
+            stream = call(request, metadata=passed_on())
             try:
                 while (answer := await relayed(stream.read())) is not grpc.aio.EOF:
                     yield answer

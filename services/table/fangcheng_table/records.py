@@ -143,6 +143,13 @@ class Records:
         return record
 
 
+def hide_from_players(record: wire.HandRecord) -> None:
+    """Leave in a record that an operator looked at all tiles, and not what he suspected."""
+    for event in record.events:
+        if event.operator_acted.verb == "reveal":
+            event.operator_acted.reason = event.operator_acted.case_id = ""
+
+
 def entry_to_wire(entry: HandEntry) -> wire.FinishedHandEntry:
     """A finished hand of the index."""
     message = wire.FinishedHandEntry(

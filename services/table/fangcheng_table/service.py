@@ -76,7 +76,7 @@ class TableServicer(TableServiceServicer):
     ) -> wire.CreateTableResponse:
         """See the contract."""
         if not was_passed_on(context) and (heirs := await self._tables.heirs()):
-            made = await made_by_heir(self.peers, heirs, request, context)
+            made = await made_by_heir(self.peers, heirs, request)
             if made is not None:
                 return made
         table, replayed = await self._tables.create(request)
@@ -139,7 +139,7 @@ class TableServicer(TableServiceServicer):
             self._settings.most_behind_events,
             heartbeat,
             waiter,
-            None if was_passed_on(context) else self.peers.many_seats(context),
+            None if was_passed_on(context) else self.peers.many_seats(),
         )
         async with aclosing(seats.run(request_iterator)) as stream:
             async for response in stream:
@@ -190,9 +190,7 @@ class TableServicer(TableServiceServicer):
         elsewhere: asyncio.Task[None] | None = None
         try:
             if not was_passed_on(context):
-                following = Elsewhere(
-                    lobby, self._tables.others, self.peers.lobby(context, request)
-                )
+                following = Elsewhere(lobby, self._tables.others, self.peers.lobby(request))
                 elsewhere = asyncio.get_running_loop().create_task(following.run())
                 await following.told()
             while True:

@@ -25,6 +25,7 @@ from fangcheng_wallet.ledger import (
     Currency,
     Done,
     Entry,
+    Erased,
     Hold,
     Kind,
     Player,
@@ -35,6 +36,7 @@ from fangcheng_wallet.ledger import (
     Settled,
     Settlement,
 )
+from fangcheng_wallet.masks import Masked, Written
 
 _ANSWERS: Mapping[str, Any] = {
     "freeze": Player,
@@ -45,6 +47,7 @@ _ANSWERS: Mapping[str, Any] = {
     "settle": Settled,
     "reverse": Reversal,
     "collect": Collected,
+    "erase": Erased,
 }
 _REUSED = {"settle": SettlementKeyReused, "reverse": SettlementReversed}
 
@@ -77,6 +80,8 @@ class Ledger:
     accounts: dict[AccountKey, Account] = field(default_factory=dict)
     operations: dict[tuple[str, str], Kept] = field(default_factory=dict)
     """By verb and key."""
+    numbered: dict[int, Written] = field(default_factory=dict)
+    """By number: those that are to be masked."""
 
     def player(self, player_id: str) -> Player | None:
         """See ``desk.View``."""
@@ -96,6 +101,10 @@ class Ledger:
         """See ``desk.View``."""
         kept = self.operations.get((core.SETTLE, key))
         return kept and Settlement(loads(kept.body, Settle), loads(kept.answer, Settled))
+
+    def written(self, number: int) -> Written | None:
+        """See ``desk.View``."""
+        return self.numbered.get(number)
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -124,6 +133,8 @@ class Step(msgspec.Struct, frozen=True):
     """The player whose wallet it opens."""
     player: Player | None
     """A player who is frozen or not from now on."""
+    masked: tuple[Masked, ...] = ()
+    """Operations that lose texts or labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +230,13 @@ def _decide(
     if key is None and not decision.changes:
         return done, None
     operation = None
-    if key is not None or decision.postings or decision.holds:
+    if key is not None or decision.postings or decision.holds or decision.masked:
         operation = Operation(
             head.operation + 1,
             verb,
             key,
             time_us,
-            body or dumps(command),
+            body or dumps(command if decision.says is None else decision.says),
             dumps(decision.answer),
             head.posting + 1,
             head.posting + len(decision.postings),
@@ -249,7 +260,15 @@ def _decide(
         else:
             opened = decision.player
         ledger.players[decision.player.player_id] = decision.player
-    step = Step(operation, decision.postings, tuple(placed), tuple(changed), opened, player)
+    step = Step(
+        operation,
+        decision.postings,
+        tuple(placed),
+        tuple(changed),
+        opened,
+        player,
+        decision.masked,
+    )
     return done, step
 
 

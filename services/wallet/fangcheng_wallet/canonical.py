@@ -7,6 +7,7 @@ the dataclass it was, so that a field which was added since has its default.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -26,6 +27,11 @@ def dumps(value: object) -> str:
 def loads(text: str, kind: type[Plain]) -> Plain:
     """The dataclass that ``dumps`` has written."""
     return msgspec.json.decode(text, type=kind)
+
+
+def fingerprint(value: object) -> bytes:
+    """SHA-256 of a list of plain values."""
+    return hashlib.sha256(msgspec.json.encode(value)).digest()
 
 
 def differences(first: object, second: object) -> list[str]:

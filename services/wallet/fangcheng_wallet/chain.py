@@ -5,6 +5,9 @@ before, these digests and the operation itself. A changed posting no longer has 
 changed digest no longer leads to the head. Who rewrites everything that follows as well is found by
 whoever has noted an earlier head elsewhere. The links are written a moment after the operations,
 so that no settlement waits for them.
+
+Of an operation that was masked (see ``masks``) the chain goes by the digests that it has; what is
+left of it must be what the last ``mask`` in the chain says.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
+from fangcheng_wallet.canonical import fingerprint, loads
+from fangcheng_wallet.masks import MaskBody, left, own
 from fangcheng_wallet.store import ChainReport
 
 START = bytes(32)
@@ -22,9 +25,6 @@ START = bytes(32)
 
 DIGEST = 16
 """Bytes of a posting's digest."""
-
-_encode = msgspec.json.Encoder().encode
-
 
 LinkedPosting = Sequence[Any]
 """A posting as the chain covers it, as read from the database: number; kind, owner, currency and
@@ -52,44 +52,63 @@ class Link(NamedTuple):
     head: bytes
 
 
+class Linked(NamedTuple):
+    """A link with what it is of."""
+
+    link: Link
+    operation: LinkedOperation | None
+    """``None``: it is not there."""
+    own: bytes | None = None
+    """The digest of the operation as it was written; ``None``: it was not masked."""
+
+
 def extend(head: bytes, operations: Iterable[LinkedOperation]) -> list[Link]:
     """The links of operations that follow a head."""
     links = []
     for operation in operations:
         digests = b"".join(map(digest_of, operation.postings))
-        head = _head(head, digests, operation)
+        head = _head(head, digests, own(operation[:-1]))
         links.append(Link(operation.number, digests, head))
     return links
 
 
 def verify(
-    chain: Iterable[tuple[LinkedOperation | None, Link]],
+    chain: Iterable[Linked],
     *,
     start: bytes = START,
     begins_at: int = 0,
     noted: tuple[int, bytes] | None = None,
     unchained: int = 0,
+    masks: Sequence[str] = (),
 ) -> ChainReport:
     """Compare operations with their links, up to the first that differs.
 
     ``None``: a link has no operation. ``begins_at``, ``start``: the last operation that was
     archived, and the head after it. ``noted``: the head that stood after so many operations.
-    ``unchained``: operations without a link, for the report.
+    ``unchained``: operations without a link, for the report. ``masks``: the bodies of those among
+    them that mask others, in order.
     """
     head, postings, last = start, 0, begins_at
     noted_number, noted_head = noted or (0, b"")
+    are_left: dict[int, str] = {}
+    said: dict[int, str] = {}
 
     def report(finding: str = "", posting: int | None = None) -> ChainReport:
-        return ChainReport(last, postings, head.hex(), unchained, finding, posting)
+        erased = len(are_left)
+        return ChainReport(last, postings, head.hex(), unchained, finding, posting, erased)
 
     if noted and noted_number == begins_at and noted_head != start:
         return report(f"The head after operation {begins_at} is not the one that was noted.")
-    for operation, link in chain:
+    for link, operation, own_digest in chain:
         if link.operation != last + 1 or operation is None:
             return report(f"Operation {last + 1} is missing.")
+        if own_digest is not None:
+            are_left[operation.number] = left(operation[:-1], operation.postings)
+        elif operation.verb == "mask":
+            said.update(loads(operation.body, MaskBody).operations)
         digests = [link.digests[at : at + DIGEST] for at in range(0, len(link.digests), DIGEST)]
         for posting, digest in zip(operation.postings, digests, strict=False):
-            if digest_of(posting) != digest:
+            if own_digest is None and digest_of(posting) != digest:
                 return report(
                     f"Posting {posting[0]} of operation {operation.number} is not as it was "
                     "written.",
@@ -106,13 +125,18 @@ def verify(
             )
             what = "has lost postings" if missing else "has postings that were not written with it"
             return report(f"Operation {operation.number} {what}.", number)
-        expected = _head(head, link.digests, operation)
+        expected = _head(head, link.digests, own_digest or own(operation[:-1]))
         if expected != link.head:
             return report(f"Operation {operation.number}, or its link, is not as it was written.")
         head, last = link.head, link.operation
         postings += len(operation.postings)
         if noted and noted_number == last and noted_head != head:
             return report(f"The head after operation {last} is not the one that was noted.")
+    for body in masks:
+        said.update(loads(body, MaskBody).operations)
+    for number, rest in are_left.items():
+        if said.get(number) != rest:
+            return report(f"Operation {number} is not as the erasure has left it.")
     if noted and noted_number > last:
         return report(f"The chain ends after operation {last}; {noted_number} were noted.")
     return report()
@@ -120,9 +144,8 @@ def verify(
 
 def digest_of(posting: LinkedPosting) -> bytes:
     """What the chain keeps of a posting."""
-    return hashlib.sha256(_encode(posting)).digest()[:DIGEST]
+    return fingerprint(posting)[:DIGEST]
 
 
-def _head(before: bytes, digests: bytes, operation: LinkedOperation) -> bytes:
-    own = hashlib.sha256(_encode(operation[:-1])).digest()
-    return hashlib.sha256(before + digests + own).digest()
+def _head(before: bytes, digests: bytes, own_digest: bytes) -> bytes:
+    return hashlib.sha256(before + digests + own_digest).digest()

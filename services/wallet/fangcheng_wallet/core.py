@@ -38,11 +38,13 @@ from fangcheng_wallet.ledger import (
     Decision,
     Deposit,
     Entry,
+    Erase,
     ExpireHold,
     ExtendHolds,
     Freeze,
     HandOver,
     Kind,
+    Mask,
     OpenWallet,
     PlaceHolds,
     Player,
@@ -52,6 +54,7 @@ from fangcheng_wallet.ledger import (
     TopUpHold,
     Withdraw,
 )
+from fangcheng_wallet.masking import erase, mask
 from fangcheng_wallet.settling import reverse, settle, units_of
 
 SETTLE = "settle"
@@ -86,6 +89,10 @@ def identity(command: Command[Any]) -> tuple[str, str | None]:
             return "expire_hold", None
         case Reverse():
             return "reverse", command.key
+        case Mask():
+            return "mask", None
+        case Erase():
+            return "erase", command.request_id
         case _:
             raise TypeError(f"no such command: {command!r}")
 
@@ -98,6 +105,8 @@ class Names:
     holds: set[str] = field(default_factory=set)
     operations: set[tuple[str, str]] = field(default_factory=set)
     """Verb and key."""
+    written: set[int] = field(default_factory=set)
+    """Numbers of operations that are to be read as a whole."""
 
     def add(self, command: Command[Any]) -> None:
         """Add what a command mentions."""
@@ -105,7 +114,7 @@ class Names:
         if key is not None:
             self.operations.add((verb, key))
         match command:
-            case OpenWallet() | Freeze() | Deposit() | Withdraw() | Collect():
+            case OpenWallet() | Freeze() | Deposit() | Withdraw() | Collect() | Erase():
                 self.players.add(command.player_id)
             case PlaceHolds():
                 self.players.update(one.player_id for one in command.holds)
@@ -119,6 +128,8 @@ class Names:
                     self.holds.update(party.hold_ids)
             case Reverse():
                 self.operations.add((SETTLE, command.key))
+            case Mask():
+                self.written.update(command.numbers)
 
 
 def accounts(command: Command[Any], view: View) -> Iterator[AccountKey]:
@@ -299,5 +310,9 @@ def decide(command: Command[Any], desk: Desk, new_id: Callable[[], str]) -> Deci
             return expire_hold(desk, command)
         case Reverse():
             return reverse(desk, command)
+        case Mask():
+            return mask(desk, command)
+        case Erase():
+            return erase(desk, command)
         case _:
             raise TypeError(f"no such command: {command!r}")

@@ -24,6 +24,7 @@ from fangcheng_wallet.ledger import (
     Posting,
     Settlement,
 )
+from fangcheng_wallet.masks import Written
 
 DAY_SECONDS = 86_400
 
@@ -45,6 +46,9 @@ class View(Protocol):
 
     def settlement(self, key: str) -> Settlement | None:
         """What was settled under a key; ``None`` if nothing was."""
+
+    def written(self, number: int) -> Written | None:
+        """The operation of a number; ``None`` if there is none."""
 
 
 class Desk:

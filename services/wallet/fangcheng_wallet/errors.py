@@ -4,9 +4,9 @@
 
     InvalidArgument     InvalidAmount, InvalidBook, DuplicateHold, TooManyPlayers, DuplicateParty,
                         UnknownParty, SelfTransfer, DuplicateFee, DuplicateCap, PlayerRequired,
-                        InvalidTime, InvalidPeriod, InvalidCursor
+                        InvalidPeriod, InvalidCursor, InvalidHead
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
-    FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken, NotOwed
+    FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken, HasHolds, NotOwed
     OutOfRange          BalanceOutOfRange, TimeArchived
     AlreadyExists       WalletDiffers, RequestIdReused, SettlementKeyReused, SettlementReversed
     PermissionDenied    NotYourWallet
@@ -117,11 +117,13 @@ class PlayerRequired(InvalidArgument):
         )
 
 
-class InvalidTime(InvalidArgument):
-    """A timestamp that is none."""
+class InvalidHead(InvalidArgument):
+    """A head of the hash chain that none can be."""
 
-    def __init__(self, field: str) -> None:
-        super().__init__("INVALID_TIME", "This is no moment between the years 1 and 9999.", field)
+    def __init__(self) -> None:
+        super().__init__(
+            "INVALID_HEAD", "A head is hexadecimal; give it as VerifyLedger has told it.", "head"
+        )
 
 
 class InvalidPeriod(InvalidArgument):
@@ -224,6 +226,19 @@ class HoldTaken(FailedPrecondition):
             "HOLD_TAKEN",
             f"Another table has them: {', '.join(hold_ids)}.",
             field,
+            {"hold_ids": ",".join(hold_ids)},
+        )
+
+
+class HasHolds(FailedPrecondition):
+    """A player who is to be erased has money set aside, at a table or for one."""
+
+    def __init__(self, hold_ids: Sequence[str]) -> None:
+        super().__init__(
+            "HAS_HOLDS",
+            f"{len(hold_ids)} holds of the player are open; repeat when his table has closed, or "
+            "release them.",
+            "player_id",
             {"hold_ids": ",".join(hold_ids)},
         )
 

@@ -17,6 +17,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from fangcheng_kit.privacy import Erasure
+from fangcheng_wallet.masks import Masked
+
 LARGEST = 2**53
 """The largest amount, above and below 0: what a double, and so every client, holds exactly."""
 
@@ -416,6 +419,27 @@ class Reverse(Command["Reversal"]):
     case_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Mask(Command[int]):
+    """Take texts and labels out of operations; the answer: out of how many. See ``masks``."""
+
+    numbers: tuple[int, ...]
+    """Of the operations, which are in the chain."""
+    erasure: Erasure
+
+
+@dataclass(frozen=True, slots=True)
+class Erase(Command["Erased"]):
+    """A player's operations have been masked; why an operator has frozen him goes too."""
+
+    request_id: str
+    player_id: str
+    erase_labels: str
+    """A digest of them: what was erased is not kept here."""
+    keep_texts: bool
+    reason: str
+
+
 # What it answers. A settlement makes a dozen of these: structs are made in a tenth of the time.
 
 
@@ -445,6 +469,13 @@ class Collected:
 
     owed: int
     available: int
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """When a player was erased."""
+
     time_us: int
 
 
@@ -499,11 +530,15 @@ class Decision(msgspec.Struct, Generic[Answer_co], frozen=True):
     """Holds as they stand from now on: new ones and changed ones."""
     player: Player | None = None
     """A wallet that was opened, or a player as he stands from now on."""
+    masked: tuple[Masked, ...] = ()
+    """Operations that are not any more as they were written."""
+    says: object = None
+    """What is kept as the body of the operation; ``None``: the command."""
 
     @property
     def changes(self) -> bool:
         """Whether it changes anything at all."""
-        return bool(self.postings or self.holds or self.player)
+        return bool(self.postings or self.holds or self.player or self.masked)
 
 
 # What is read.

@@ -29,8 +29,9 @@ from fangcheng_wallet.audit import (
     examine,
 )
 from fangcheng_wallet.batch import Terms
-from fangcheng_wallet.chain import START, Link, LinkedOperation, extend, verify
+from fangcheng_wallet.chain import START, Link, Linked, extend, verify
 from fangcheng_wallet.desk import DAY_SECONDS
+from fangcheng_wallet.erasing import Erasing
 from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.keeper import kept
 from fangcheng_wallet.ledger import (
@@ -43,11 +44,9 @@ from fangcheng_wallet.ledger import (
 )
 from fangcheng_wallet.migrations import LEDGER
 from fangcheng_wallet.postgres_writer import Writer, add_links
-from fangcheng_wallet.reading import Reading
 from fangcheng_wallet.rows import with_postings
 from fangcheng_wallet.sqlite_writer import now_us
 from fangcheng_wallet.store import ChainReport, OnCommit
-from fangcheng_wallet.verbs import Verbs
 
 _READERS = 8
 _PULLED = 2_000
@@ -90,7 +89,7 @@ async def open_postgres(
         await asyncio.shield(store.close())
 
 
-class PostgresStore(Verbs, Reading):
+class PostgresStore(Erasing):
     """A ``Store`` in a PostgreSQL database. Made by ``open_postgres``."""
 
     reads: ClassVar[Any] = reads
@@ -146,10 +145,16 @@ class PostgresStore(Verbs, Reading):
             after, start = (0, START) if opening is None else (opening[1], opening[3])
             last, _ = await reads.last_link(db)
             (newest, _) = await reads.last_operation(db)
+            masks = await reads.masks_waiting(db)
             chain = _linked(db, asyncio.get_running_loop(), after, last)
             return await asyncio.to_thread(
                 lambda: verify(
-                    chain, start=start, begins_at=after, noted=noted, unchained=newest - last
+                    chain,
+                    start=start,
+                    begins_at=after,
+                    noted=noted,
+                    unchained=newest - last,
+                    masks=masks,
                 )
             )
 
@@ -188,6 +193,9 @@ class PostgresStore(Verbs, Reading):
             raise WalletUnavailable from error
         self._last_link = links[-1].operation, links[-1].head
         return len(operations)
+
+    async def wipe(self) -> None:
+        """See ``erasing.Erasing``: old rows are the server's to take away, by its VACUUM."""
 
     async def close(self) -> None:
         """Finish what waits, and let the database go."""
@@ -256,25 +264,26 @@ def _pull(
 
 def _linked(
     db: asyncpg.Connection, loop: asyncio.AbstractEventLoop, after: int, last: int
-) -> Iterator[tuple[LinkedOperation | None, Link]]:
+) -> Iterator[Linked]:
     """Every link with its operation."""
     operations = with_postings(
         _pull(db, loop, reads.OPERATIONS, after, last),
         map(tuple, _pull(db, loop, reads.POSTINGS, after, last)),
     )
     following = next(operations, None)
-    for row in _pull(
+    for *row, own in _pull(
         db,
         loop,
-        "SELECT operation, digests, head FROM links WHERE operation > $1 ORDER BY operation",
+        "SELECT operation, digests, head, own FROM links LEFT JOIN erased USING (operation)"
+        " WHERE operation > $1 ORDER BY operation",
         after,
     ):
         link = Link(*row)
         if following is not None and following.number == link.operation:
-            yield following, link
+            yield Linked(link, following, own)
             following = next(operations, None)
         else:
-            yield None, link
+            yield Linked(link, None)
 
 
 class _Records:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -34,10 +34,20 @@ from fangcheng_wallet.ledger import (
     StatementQuery,
     StreamedEntry,
 )
-from fangcheng_wallet.postgres_writer import PLAYERS
-from fangcheng_wallet.rows import HOLDS, balances_of, entry, hold, streamed, with_postings
+from fangcheng_wallet.masks import SAYING, Written
+from fangcheng_wallet.rows import (
+    ALL_HOLDS,
+    HOLDS,
+    balances_of,
+    entry,
+    hold,
+    mention,
+    streamed,
+    with_postings,
+)
 from fangcheng_wallet.store import Page, Pulse, Standing
 
+PLAYERS = "SELECT player_id, frozen, reason, case_id, changed_us, is_bot FROM players"
 _LABELS = " AND operations.labels @> ${}::jsonb"
 
 
@@ -316,6 +326,79 @@ POSTINGS = (
     " AND postings.id BETWEEN (SELECT min(first_posting) FROM operations WHERE id = $1 + 1)"
     " AND (SELECT max(last_posting) FROM operations WHERE id <= $2) ORDER BY postings.id"
 )
+
+
+_SAYING = """
+SELECT id FROM operations
+WHERE id > $2 AND id <= $3 AND verb = ANY($5::text[])
+    AND (strpos(body, $1) > 0 OR verb = 'reverse' AND EXISTS (
+        SELECT FROM operations AS reversed
+        WHERE reversed.key = operations.key AND reversed.verb = 'settle'
+            AND strpos(reversed.body, $1) > 0
+    ))
+ORDER BY id LIMIT $4
+"""
+
+
+async def saying(
+    db: asyncpg.Connection, player_id: str, after: int, last: int, limit: int
+) -> Sequence[int]:
+    """Numbers of the operations that may have texts or labels about a player."""
+    rows = await db.fetch(
+        _SAYING,
+        *(mention(player_id), after, last, limit, list(SAYING)),
+    )
+    return [row[0] for row in rows]
+
+
+async def notes(
+    db: asyncpg.Connection, player_id: str, after: int, limit: int
+) -> Sequence[asyncpg.Record]:
+    """When a player was frozen or erased: number, verb, time and body."""
+    rows: Sequence[asyncpg.Record] = await db.fetch(
+        "SELECT id, verb, time_us, body FROM operations WHERE id > $2"
+        " AND verb IN ('freeze', 'erase') AND strpos(body, $1) > 0 ORDER BY id LIMIT $3",
+        *(mention(player_id), after, limit),
+    )
+    return rows
+
+
+async def was_erased(db: asyncpg.Connection, request_id: str) -> bool:
+    """Whether an erasure was done under an id."""
+    sql = "SELECT EXISTS (SELECT FROM operations WHERE key = $1 AND verb = 'erase')"
+    return bool(await db.fetchval(sql, request_id))
+
+
+async def all_holds(
+    db: asyncpg.Connection, player_id: str, after: int, limit: int
+) -> Sequence[tuple[int, Hold]]:
+    """A player's holds, open or not, each with the number of its account, by it."""
+    rows = await db.fetch(
+        ALL_HOLDS + " WHERE accounts.player_id = $1 AND kind = 'hold' AND accounts.id > $2"
+        " ORDER BY accounts.id LIMIT $3",
+        *(player_id, after, limit),
+    )
+    return [(row[0], hold(row[1:])) for row in map(tuple, rows)]
+
+
+async def written(db: asyncpg.Connection, numbers: Collection[int]) -> list[Written]:
+    """Whole operations."""
+    found = []
+    for number in sorted(numbers):
+        rows = await db.fetch(OPERATIONS, number - 1, number)
+        postings = await db.fetch(POSTINGS, number - 1, number)
+        labels = await db.fetchval("SELECT labels FROM operations WHERE id = $1", number)
+        found += [
+            Written(*one[:6], json.loads(labels or "{}"), one.postings)
+            for one in with_postings(rows, map(tuple, postings))
+        ]
+    return found
+
+
+async def masks_waiting(db: asyncpg.Connection) -> list[str]:
+    """Bodies of the operations that mask others and have no link yet."""
+    sql = "SELECT body FROM operations WHERE id > $1 AND verb = 'mask' ORDER BY id"
+    return [row[0] for row in await db.fetch(sql, (await last_link(db))[0])]
 
 
 async def unlinked(db: asyncpg.Connection, limit: int) -> tuple[bytes, list[LinkedOperation]]:

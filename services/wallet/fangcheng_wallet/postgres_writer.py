@@ -18,6 +18,7 @@ waits, and nearly every settlement would have to wait for the house anyway.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections import deque
@@ -49,17 +50,18 @@ from fangcheng_wallet.ledger import (
     AccountKey,
     Command,
     Done,
+    Mask,
     Player,
     Reverse,
 )
+from fangcheng_wallet.masks import Masked
+from fangcheng_wallet.postgres_reads import PLAYERS, written
 from fangcheng_wallet.postgres_rows import WRITE, Rows, array
 from fangcheng_wallet.rows import HOLDS, hold
 from fangcheng_wallet.store import Commit, OnCommit
 
 MOST_TRIES = 6
 """Of one batch. The pauses between them grow to about a second in all."""
-
-PLAYERS = "SELECT player_id, frozen, reason, case_id, changed_us, is_bot FROM players"
 
 _MOST_KNOWN = 200_000
 """Players, holds and accounts that are remembered; then it begins anew."""
@@ -194,8 +196,8 @@ class Writer:
         memory = self._memory
         if memory is None or not memory.trim():
             return None
-        if any(isinstance(command, Reverse) for command in commands):
-            return None  # what it reverses is not known
+        if any(isinstance(command, Reverse | Mask) for command in commands):
+            return None  # what it reverses or masks is not known
         try:
             # Nobody but this writer changes what is missing, or its numbers are taken.
             await self._learn(memory, commands)
@@ -325,6 +327,8 @@ class Writer:
                     rows.add(step)
                 memory.last_account = rows.last_account
                 await db.execute(WRITE, *rows.columns(self._clock()))
+                for masked in (one for step in chunk for one in step.masked):
+                    await _mask(db, masked)
             await db.execute("COMMIT")
         except asyncpg.PostgresError:
             if not db.is_closed():
@@ -390,7 +394,7 @@ def _number(step: Step) -> int:
 
 def _linked(step: Step) -> LinkedOperation:
     one = step.operation
-    assert one is not None  # noqa: S101  # only such are kept
+    assert one is not None  # noqa: S101 # nosec B101 # only such are kept
     return LinkedOperation(
         *(one.number, one.verb, one.key, one.time_us, one.body, one.answer),
         postings=[
@@ -449,6 +453,28 @@ async def _read_names(db: asyncpg.Connection, ledger: Ledger, names: Names) -> N
             array(keys),
         ):
             ledger.operations[verb, key] = Kept(body, answer)
+    for one in await written(db, names.written):
+        ledger.numbered[one.number] = one
+
+
+async def _mask(db: asyncpg.Connection, masked: Masked) -> None:
+    """Take texts and labels out of an operation; nothing else may change, and see the triggers."""
+    await db.execute(
+        "INSERT INTO erased VALUES ($1, $2) ON CONFLICT DO NOTHING", masked.number, masked.own
+    )
+    await db.execute(
+        "UPDATE operations SET body = $2, answer = $3, labels = $4::jsonb WHERE id = $1",
+        masked.number,
+        masked.body,
+        masked.answer,
+        json.dumps(masked.labels) if masked.labels else None,
+    )
+    await db.execute(
+        "UPDATE postings SET memo = '' FROM operations WHERE operations.id = $1"
+        " AND postings.id = ANY($2::bigint[]) AND postings.time_us = operations.time_us",
+        masked.number,
+        list(masked.memos),
+    )
 
 
 async def _read_accounts(

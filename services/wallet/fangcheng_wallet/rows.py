@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+import msgspec
+
 from fangcheng_wallet.chain import LinkedOperation
 from fangcheng_wallet.ledger import (
     AccountKey,
@@ -15,13 +17,27 @@ from fangcheng_wallet.ledger import (
     Hold,
     HoldState,
     Kind,
+    Player,
     StreamedEntry,
 )
 
-HOLDS = (
-    "SELECT hold_id, holds.player_id, currency, book, amount, balance, state, table_id,"
-    " expires_at_us, given_back FROM holds JOIN accounts ON accounts.id = account"
+_HOLD = (
+    "hold_id, holds.player_id, currency, book, amount, balance, state, table_id, expires_at_us,"
+    " given_back FROM holds JOIN accounts ON accounts.id = account"
 )
+HOLDS = f"SELECT {_HOLD}"
+ALL_HOLDS = f"SELECT accounts.id, {_HOLD}"
+
+
+def mention(player_id: str) -> str:
+    """What the body of an operation about a player has in it; see ``canonical``."""
+    return f'"player_id":{msgspec.json.encode(player_id).decode()}'
+
+
+def player(row: Sequence[Any]) -> Player:
+    """A player from a row of ``players``."""
+    player_id, frozen, reason, case_id, changed_us, is_bot = row
+    return Player(player_id, bool(frozen), reason, case_id, changed_us, bool(is_bot))
 
 
 def hold(row: Sequence[Any]) -> Hold:

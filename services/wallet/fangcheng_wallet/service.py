@@ -12,7 +12,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from fangcheng.wallet.v1 import settlement_pb2_grpc, wallet_pb2_grpc
+from fangcheng.wallet.v1 import privacy_pb2_grpc, settlement_pb2_grpc, wallet_pb2_grpc
 from fangcheng.wallet.v1 import wallet_pb2 as wire
 from fangcheng_kit import Kit, Servicer, pages, principal, running
 from fangcheng_kit.app import StartFailed
@@ -24,6 +24,7 @@ from fangcheng_wallet.errors import InvalidCursor, NotYourWallet, PlayerRequired
 from fangcheng_wallet.ledger import Currency, LeaderboardQuery
 from fangcheng_wallet.metrics import WalletMetrics
 from fangcheng_wallet.periods import bounds_us
+from fangcheng_wallet.service_privacy import PRIVACY, Privacy
 from fangcheng_wallet.service_settlement import SETTLEMENT, Settlements
 from fangcheng_wallet.settings import WalletSettings
 from fangcheng_wallet.sqlite import open_sqlite
@@ -224,7 +225,7 @@ class Wallet(wallet_pb2_grpc.WalletServiceServicer):
         self, request: wire.VerifyLedgerRequest, context: Any
     ) -> wire.VerifyLedgerResponse:
         """See the proto."""
-        report = await self._store.verify(request.operations, request.head)
+        report = await self._store.verify(request.operations, convert.noted_head(request))
         return convert.chain_to_wire(report)
 
 
@@ -313,5 +314,10 @@ async def open_service(settings: WalletSettings, kit: Kit) -> AsyncIterator[list
                 settlement_pb2_grpc.add_SettlementServiceServicer_to_server,
                 Settlements(store, metrics),
                 SETTLEMENT,
+            ),
+            Servicer(
+                privacy_pb2_grpc.add_PrivacyServiceServicer_to_server,
+                Privacy(store, kit.log),
+                PRIVACY,
             ),
         ]

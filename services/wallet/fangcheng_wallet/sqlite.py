@@ -26,6 +26,7 @@ from fangcheng_wallet.audit import Audit, Findings, examine
 from fangcheng_wallet.batch import Terms
 from fangcheng_wallet.chain import Link, extend, verify
 from fangcheng_wallet.desk import DAY_SECONDS
+from fangcheng_wallet.erasing import Erasing
 from fangcheng_wallet.errors import WalletUnavailable
 from fangcheng_wallet.keeper import kept
 from fangcheng_wallet.ledger import (
@@ -34,10 +35,8 @@ from fangcheng_wallet.ledger import (
     Currency,
     Done,
 )
-from fangcheng_wallet.reading import Reading
 from fangcheng_wallet.sqlite_writer import Journal, now_us
 from fangcheng_wallet.store import ChainReport, OnCommit
-from fangcheng_wallet.verbs import Verbs
 
 _READERS = 2
 _log = logging.getLogger(__name__)
@@ -76,7 +75,7 @@ async def open_sqlite(
         await asyncio.shield(store.close())
 
 
-class SqliteStore(Verbs, Reading):
+class SqliteStore(Erasing):
     """A ``Store`` in a SQLite file. Made by ``open_sqlite``."""
 
     reads: ClassVar[Any] = reads
@@ -135,7 +134,12 @@ class SqliteStore(Verbs, Reading):
             with closing(open_reader(self._path)) as db:
                 db.execute("BEGIN")
                 waiting = reads.last_operation(db)[0] - reads.last_link(db)[0]
-                return verify(reads.linked(db), noted=noted, unchained=waiting)
+                return verify(
+                    reads.linked(db),
+                    noted=noted,
+                    unchained=waiting,
+                    masks=reads.masks_waiting(db),
+                )
 
         try:
             return await asyncio.to_thread(read)
@@ -157,6 +161,15 @@ class SqliteStore(Verbs, Reading):
                 links = await asyncio.to_thread(extend, head, operations)
                 await self._batcher.submit(links)
             return len(operations)
+
+    async def wipe(self) -> None:
+        """See ``erasing.Erasing``."""
+        try:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._writer, self._journal.wipe)
+        except sqlite3.Error as error:
+            _log.error("the ledger cannot be written anew: %s", error)
+            raise WalletUnavailable from error
 
     async def close(self) -> None:
         """Finish what waits, and let the file go."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from fangcheng_wallet.audit import AccountRow, HoldRow, Opening, OperationRow, PostingRow
 from fangcheng_wallet.boards import Boards, Score
 from fangcheng_wallet.canonical import loads
-from fangcheng_wallet.chain import START, Link, LinkedOperation
+from fangcheng_wallet.chain import START, Link, Linked, LinkedOperation
 from fangcheng_wallet.errors import UnknownHold, UnknownSettlement, UnknownWallet
 from fangcheng_wallet.ledger import (
     AccountKey,
@@ -30,8 +30,18 @@ from fangcheng_wallet.ledger import (
     StatementQuery,
     StreamedEntry,
 )
-from fangcheng_wallet.rows import HOLDS, balances_of, entry, hold, streamed, with_postings
-from fangcheng_wallet.sqlite_writer import player
+from fangcheng_wallet.masks import SAYING, Written
+from fangcheng_wallet.rows import (
+    ALL_HOLDS,
+    HOLDS,
+    balances_of,
+    entry,
+    hold,
+    mention,
+    player,
+    streamed,
+    with_postings,
+)
 from fangcheng_wallet.store import Page, Pulse, Standing
 
 _LABELS = (
@@ -266,25 +276,96 @@ def last_link(db: sqlite3.Connection) -> tuple[int, bytes]:
     return row or (0, START)
 
 
+_SAYING = f"""
+SELECT id FROM operations
+WHERE id > :after AND id <= :last AND verb IN ({", ".join(map(repr, SAYING))})
+    AND (instr(body, :who) > 0 OR verb = 'reverse' AND EXISTS (
+    SELECT 1 FROM operations AS reversed
+    WHERE reversed.key = operations.key AND reversed.verb = 'settle'
+        AND instr(reversed.body, :who) > 0
+)) ORDER BY id LIMIT :limit
+"""  # noqa: S608 # nosec B608 # constants
+
+
+def saying(
+    db: sqlite3.Connection, player_id: str, after: int, last: int, limit: int
+) -> Sequence[int]:
+    """Numbers of the operations that may have texts or labels about a player."""
+    rows = db.execute(
+        _SAYING,
+        {"who": mention(player_id), "after": after, "last": last, "limit": limit},
+    )
+    return [number for (number,) in rows]
+
+
+def notes(
+    db: sqlite3.Connection, player_id: str, after: int, limit: int
+) -> Sequence[tuple[int, str, int, str]]:
+    """When a player was frozen or erased: number, verb, time and body."""
+    return db.execute(
+        "SELECT id, verb, time_us, body FROM operations"
+        " WHERE id > ? AND verb IN ('freeze', 'erase') AND instr(body, ?) > 0 ORDER BY id LIMIT ?",
+        (after, mention(player_id), limit),
+    ).fetchall()
+
+
+def was_erased(db: sqlite3.Connection, request_id: str) -> bool:
+    """Whether an erasure was done under an id."""
+    sql = "SELECT 1 FROM operations WHERE key = ? AND verb = 'erase'"
+    return db.execute(sql, (request_id,)).fetchone() is not None
+
+
+def all_holds(
+    db: sqlite3.Connection, player_id: str, after: int, limit: int
+) -> Sequence[tuple[int, Hold]]:
+    """A player's holds, open or not, each with the number of its account, by it."""
+    rows = db.execute(
+        ALL_HOLDS + " WHERE accounts.player_id = ? AND kind = 'hold' AND accounts.id > ?"
+        " ORDER BY accounts.id LIMIT ?",
+        (player_id, after, limit),
+    )
+    return [(row[0], hold(row[1:])) for row in rows]
+
+
+def written(db: sqlite3.Connection, numbers: Collection[int]) -> list[Written]:
+    """Whole operations."""
+    found = []
+    for number in sorted(numbers):
+        for operation in _operations(db, number - 1, number):
+            sql = "SELECT labels FROM operations WHERE id = ?"
+            (labels,) = db.execute(sql, (number,)).fetchone()
+            found.append(Written(*operation[:6], json.loads(labels or "{}"), operation.postings))
+    return found
+
+
+def masks_waiting(db: sqlite3.Connection) -> list[str]:
+    """Bodies of the operations that mask others and have no link yet."""
+    sql = "SELECT body FROM operations WHERE id > ? AND verb = 'mask' ORDER BY id"
+    return [body for (body,) in db.execute(sql, (last_link(db)[0],))]
+
+
 def unlinked(db: sqlite3.Connection, limit: int) -> tuple[bytes, list[LinkedOperation]]:
     """The last head, and the operations that follow it."""
     last, head = last_link(db)
     return head, list(_operations(db, last, last + limit))
 
 
-def linked(db: sqlite3.Connection) -> Iterator[tuple[LinkedOperation | None, Link]]:
+def linked(db: sqlite3.Connection) -> Iterator[Linked]:
     """Every link with its operation."""
-    links = db.execute("SELECT operation, digests, head FROM links ORDER BY operation")
+    links = db.execute(
+        "SELECT operation, digests, head, own FROM links LEFT JOIN erased USING (operation)"
+        " ORDER BY operation"
+    )
     last, _ = last_link(db)
     operations = _operations(db, 0, last)
     following = next(operations, None)
-    for row in links:
+    for *row, own in links:
         link = Link(*row)
         if following is not None and following.number == link.operation:
-            yield following, link
+            yield Linked(link, following, own)
             following = next(operations, None)
         else:
-            yield None, link
+            yield Linked(link, None)
 
 
 def _operations(db: sqlite3.Connection, after: int, last: int) -> Iterator[LinkedOperation]:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from fangcheng_kit.migrations import BadDatabase
-from fangcheng_kit.sqlite import open_file
+from fangcheng_kit.sqlite import open_file, wipe
 from fangcheng_wallet import core
 from fangcheng_wallet.batch import (
     Batch,
@@ -35,10 +35,11 @@ from fangcheng_wallet.ledger import (
     AccountKey,
     Command,
     Done,
-    Player,
 )
+from fangcheng_wallet.masks import Masked
 from fangcheng_wallet.migrations import LEDGER
-from fangcheng_wallet.rows import HOLDS, hold
+from fangcheng_wallet.rows import HOLDS, hold, player
+from fangcheng_wallet.sqlite_reads import written
 from fangcheng_wallet.store import Commit, OnCommit
 
 _AMONG = " WHERE hold_id IN (SELECT value FROM json_each(?))"
@@ -80,6 +81,10 @@ class Journal:
         """Close the file; SQLite moves what is in the WAL into it."""
         self._db.close()
         os.close(self._lock)
+
+    def wipe(self) -> None:
+        """Write the file anew; see ``fangcheng_kit.sqlite.wipe``."""
+        wipe(self._db)
 
     def commit(self, items: Sequence[Command[Any] | Sequence[Link]]) -> Sequence[Any]:
         """Do items in order in one transaction; an answer or an error for each.
@@ -174,6 +179,7 @@ class Journal:
             (_encode(names.operations).decode(),),
         ):
             ledger.operations[verb, key] = Kept(body, answer)
+        ledger.numbered.update((one.number, one) for one in written(self._db, names.written))
 
     def _read_accounts(self, ledger: Ledger, keys: Iterable[AccountKey]) -> None:
         self._numbers.clear()
@@ -202,7 +208,7 @@ class Journal:
 
     def _write_operation(self, step: Step) -> None:
         one = step.operation
-        assert one is not None  # noqa: S101  # checked by the caller
+        assert one is not None  # noqa: S101 # nosec B101 # checked by the caller
         players = {hold.account: hold.player_id for hold in step.placed}
         self._db.executemany(
             "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -253,6 +259,8 @@ class Journal:
                     *(changed.given_back, one.number, changed.hold_id),
                 ),
             )
+        for masked in step.masked:
+            self._mask(masked)
         if step.player is not None:
             self._db.execute(
                 "UPDATE players SET frozen = ?, reason = ?, case_id = ?, changed_us = ?"
@@ -262,6 +270,19 @@ class Journal:
                     *(step.player.time_us, step.player.player_id),
                 ),
             )
+
+    def _mask(self, masked: Masked) -> None:
+        self._db.execute(
+            "INSERT INTO erased VALUES (?, ?) ON CONFLICT DO NOTHING", (masked.number, masked.own)
+        )
+        labels = _encode(masked.labels).decode() if masked.labels else None
+        self._db.execute(
+            "UPDATE operations SET body = ?, answer = ?, labels = ? WHERE id = ?",
+            (masked.body, masked.answer, labels, masked.number),
+        )
+        self._db.executemany(
+            "UPDATE postings SET memo = '' WHERE id = ?", [(number,) for number in masked.memos]
+        )
 
     def _number(self, key: AccountKey, players: Mapping[AccountKey, str]) -> int:
         """The row of an account; it is made where there is none."""
@@ -292,12 +313,6 @@ class Journal:
                 raise BadDatabase(
                     f"the floor of {currency} cannot be {floor}: a player has less"
                 ) from None
-
-
-def player(row: Sequence[Any]) -> Player:
-    """A player from a row of ``players``."""
-    player_id, frozen, reason, case_id, changed_us, is_bot = row
-    return Player(player_id, bool(frozen), reason, case_id, changed_us, bool(is_bot))
 
 
 def _lock(path: Path) -> int:

@@ -9,9 +9,10 @@
   the first answer with ``replayed``; another body is refused with the fields that differ. A refused
   verb does not use its id up: what is wrong with the request itself is refused the same way for
   ever, whatever else is refused may pass later.
-- Postings and operations are only ever added. An account's postings count 1, 2, 3, … without a gap,
-  each with the balance after it; no balance leaves its bounds at any of them; those of an operation
-  add up to zero per currency and book. The database itself refuses anything else.
+- Postings and operations are only ever added; of those that are masked (see ``masks``) texts and
+  labels go, and nothing else. An account's postings count 1, 2, 3, … without a gap, each with the
+  balance after it; no balance leaves its bounds at any of them; those of an operation add up to
+  zero per currency and book. The database itself refuses anything else.
 - Times never go back.
 - A hold whose time is over is given back by the storage itself, within about a second.
 - A read sees everything that was answered before it began, and of every operation all or nothing.
@@ -20,10 +21,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from fangcheng_kit.privacy import Erasure
 from fangcheng_wallet.audit import Audit
 from fangcheng_wallet.ledger import (
     Balance,
@@ -111,6 +113,8 @@ class ChainReport:
     """The first thing that is wrong, in a sentence."""
     posting: int | None = None
     """Number of the first posting that was tampered with, where it is one."""
+    erased: int = 0
+    """Operations that were masked; see ``masks``."""
 
 
 class Store(Protocol):
@@ -203,6 +207,16 @@ class Store(Protocol):
 
         ``UnknownCurrency``, ``InvalidBook``; ``TimeArchived`` where its settlements are not here.
         """
+
+    async def erase(self, erasure: Erasure) -> Done[int]:
+        """Erase a player's texts and labels; in how many operations this call did.
+
+        ``UnknownWallet``, ``HasHolds``, ``RequestIdReused``. A repeat after a failure goes on where
+        it was.
+        """
+
+    def lines(self, player_id: str) -> AsyncIterator[str]:
+        """All that is kept of a player, as lines of an export; ``UnknownWallet``."""
 
     async def audit(self) -> Audit:
         """Recompute everything from the postings; a damaged database is a finding, no error."""

@@ -151,7 +151,7 @@ class Hand:
         others, after a plus sign. Raises ``ValueError`` saying what is wrong.
         """
         melds = [
-            _meld(notation.parse(found[1] or found[2]), is_concealed=found[1] is None)
+            _meld(notation.parse(found[1] or found[2] or ""), is_concealed=found[1] is None)
             for found in _MELD.finditer(text)
         ]
         rest, _, last = _MELD.sub(" ", text).partition("+")
@@ -357,7 +357,7 @@ class _Job:
                 elif now - since > self._give_up_seconds:
                     raise
                 await asyncio.sleep(
-                    problem.retry_after_seconds or pause_seconds * random.uniform(0.5, 1)  # noqa: S311
+                    problem.retry_after_seconds or pause_seconds * random.uniform(0.5, 1)  # noqa: S311 # nosec B311 # no secret
                 )
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
 
@@ -459,6 +459,8 @@ def _is_meld(meld: Meld) -> bool:
 
 
 def _meld(tiles: list[int], *, is_concealed: bool) -> Meld:
+    if not tiles:
+        raise ValueError("brackets without tiles")
     if is_concealed:
         return Meld("concealed_kong", tiles)
     tiles = sorted(tiles)

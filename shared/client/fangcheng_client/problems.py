@@ -40,7 +40,13 @@ class Problem:
 
     @property
     def passes(self) -> bool:
-        """Whether it passes by waiting, so that what may be repeated is to be asked again."""
+        """Whether it passes by waiting, so that what may be repeated is to be asked again.
+
+        A stream whose token has expired does, with the next token; to open one with a token that
+        has expired does not.
+        """
+        if self.reason == "TOKEN_EXPIRED":
+            return self.metadata.get("ended") == "stream"
         return self.code in _PASSING_CODES or self.reason in _PASSING_REASONS
 
     def __str__(self) -> str:

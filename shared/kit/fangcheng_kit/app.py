@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -26,11 +26,12 @@ from prometheus_client import CollectorRegistry
 
 import fangcheng_client
 from fangcheng_client.keepalive import SERVER_OPTIONS
-from fangcheng_kit import health, logs, trace_context
+from fangcheng_kit import health, logs, tls, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
-from fangcheng_kit.contract import ContractError, methods_of
+from fangcheng_kit.contract import OPERATORS, ContractError, methods_of
+from fangcheng_kit.identities import Identities, Peer
+from fangcheng_kit.jwks import BadKeySet, KeySet
 from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
-from fangcheng_kit.principal import TokenVerifier, mint_token
 from fangcheng_kit.settings import (
     BadSettings,
     Settings,
@@ -39,6 +40,7 @@ from fangcheng_kit.settings import (
     split_address,
     unknown_variables,
 )
+from fangcheng_kit.tokens import BadTokenFile, TokenFile, TokenVerifier, mint_token
 from fangcheng_kit.tracing import OFF, Tracing
 
 EXIT_FAILED = 1
@@ -91,11 +93,14 @@ class Kit:
         self.log: Any = structlog.get_logger()
         self.tracing: Tracing = OFF
         """Makes the spans of what the service does between the calls that it takes and makes."""
+        self.verifier = TokenVerifier()
+        """Checks the tokens that the service is shown."""
         self._settings = settings
         self._health = health.Health()
         self._channels: list[grpc.aio.Channel] = []
         self._tokens: dict[tuple[str, ...], tuple[str, float]] = {}
         """By scopes, each with when to renew it."""
+        self._token_file: TokenFile | None = None
 
     def connect(
         self,
@@ -103,19 +108,18 @@ class Kit:
         *,
         timeout_seconds: float | None = None,
         scopes: Sequence[str] = (),
-        own_token: bool = True,
         **options: Any,
     ) -> grpc.aio.Channel:
         """A channel to another service, with this one's own token and a deadline for every call.
 
-        ``scopes``: of the token, such as ``act_as`` for a service that calls for players too.
-        ``own_token``: False for calls that carry their callers' credentials.
+        ``scopes``: of the token, such as ``act_as`` for a service that calls for players too; a
+        token that comes from a file has its own.
         Passes on the request id and the trace of the call that is being handled. The kit closes the
         channel after the service. ``options`` as for ``fangcheng_client.connect``.
         """
         channel = fangcheng_client.connect(
             target,
-            token=partial(self.token, tuple(scopes)) if own_token else None,
+            token=partial(self.token, tuple(scopes)) if self._has_token else None,
             timeout_seconds=timeout_seconds or self._settings.call_timeout_seconds,
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
@@ -126,8 +130,14 @@ class Kit:
         self._channels.append(channel)
         return channel
 
+    @property
+    def _has_token(self) -> bool:
+        return self._token_file is not None or bool(self._settings.dev_key)
+
     def token(self, scopes: tuple[str, ...] = ()) -> str:
-        """A token of this service, good for some minutes from now."""
+        """A token of this service: that of its file, or one that is good for some minutes."""
+        if self._token_file is not None:
+            return self._token_file.token()
         token, renew_at = self._tokens.get(scopes, ("", 0.0))
         if time.monotonic() >= renew_at:
             token = mint_token(
@@ -135,6 +145,8 @@ class Kit:
                 f"service:{self.name}",
                 scopes,
                 ttl_seconds=_TOKEN_TTL_SECONDS,
+                audience=self._settings.token_audience,
+                issuer=self._settings.token_issuer,
             )
             self._tokens[scopes] = token, time.monotonic() + _TOKEN_TTL_SECONDS / 2
         return token
@@ -251,23 +263,35 @@ class _Stop:
 async def serving(name: str, settings: S, open_service: OpenService[S]) -> AsyncIterator[Running]:
     """Serve a service while the ``async with`` lasts; at its end streams are ended, calls finish.
 
-    Raises ``StartFailed`` where an address cannot be had, ``ContractError`` where a proto or a
+    Raises ``StartFailed`` where an address, the key set or the service's token cannot be had,
+    ``ContractError`` where a proto or a
     servicer lacks what it needs, and what ``open_service`` raises.
     """
     kit = Kit(name, settings)
     kit.tracing = _tracing(name, settings)
+    keys = await _key_set(kit, settings)
+    kit.verifier = TokenVerifier(
+        settings.dev_key,
+        keys,
+        audience=settings.token_audience,
+        issuer=settings.token_issuer,
+        leeway_seconds=settings.token_leeway_seconds,
+    )
+    kit._token_file = _token_file(name, settings)
     calls = Calls(
-        TokenVerifier(settings.dev_key, settings.token_leeway_seconds),
+        Identities(name, kit.verifier, _peer(name, settings)),
         CallMetrics(kit.registry),
         settings.max_message_bytes,
         kit.tracing,
     )
+    keys.on_change = calls.keys_changed
     # Addresses first: a second process must fail before it opens the first one's database.
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
     kit.address = address = _bound(server, settings.listen)
     with _metrics(kit, settings.metrics_listen) as metrics:
         kit.metrics_address = _joined(settings.metrics_listen, metrics.port)
         lag = asyncio.create_task(ProcessMetrics(kit.registry, name).watch_loop())
+        keeping = asyncio.create_task(keys.watch())
         try:
             async with open_service(settings, kit) as servicers:
                 names = _add_all(server, calls, kit, servicers)
@@ -283,9 +307,37 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
                     await server.stop(settings.grace_seconds)
         finally:
             lag.cancel()
+            keeping.cancel()
             for channel in kit._channels:
                 await channel.close()
             await kit.tracing.close()
+
+
+async def _key_set(kit: Kit, settings: Settings) -> KeySet:
+    """The keys of ``JWKS``; without it a set that is empty and stays so."""
+    keys = KeySet(settings.jwks, settings.jwks_refresh_seconds, kit.registry)
+    try:
+        await keys.read()
+    except BadKeySet as error:
+        raise StartFailed(f"the key set {settings.jwks} (FANGCHENG_JWKS): {error}") from None
+    return keys
+
+
+def _peer(name: str, settings: Settings) -> Peer | None:
+    """Tells whom a certificate names, where clients show one."""
+    if settings.tls_client_ca is None:
+        return None
+    scopes = tls.granted(name, settings.certificate_scopes)
+    return lambda shown: tls.peer_principal(shown, settings.tls_trust_domain, scopes)
+
+
+def _token_file(name: str, settings: Settings) -> TokenFile | None:
+    if settings.token_file is None:
+        return None
+    try:
+        return TokenFile(settings.token_file, f"service:{name}")
+    except BadTokenFile as error:
+        raise StartFailed(f"{settings.token_file} (FANGCHENG_TOKEN_FILE): {error}") from None
 
 
 def _options(settings: Settings) -> list[tuple[str, int | str]]:
@@ -351,14 +403,17 @@ def _add_all(
             _check_handler(servicer.servicer, method.name)
         calls.add(methods)
         servicer.add(servicer.servicer, server)
-    # Everybody who reaches the port may ask these; from other hosts, health alone.
+    # Everybody who reaches the port may ask for its health; what it serves, only who is on this
+    # host, or an operator.
     health_pb2_grpc.add_HealthServicer_to_server(kit._health.servicer, server)
     calls.add(methods_of(health.SERVICE_NAME, is_open=True))
-    if is_loopback(kit.address):
-        reflection.enable_server_reflection(
-            [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
-        )
-        calls.add(methods_of(reflection.SERVICE_NAME, is_open=True))
+    reflection.enable_server_reflection(
+        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server
+    )
+    need = None if is_loopback(kit.address) else OPERATORS
+    calls.add(
+        replace(method, need=need) for method in methods_of(reflection.SERVICE_NAME, is_open=True)
+    )
     return names
 
 

@@ -11,6 +11,7 @@ method, so that a call costs a few dictionary look-ups.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
@@ -25,8 +26,9 @@ from google.protobuf.message import DecodeError, Message
 
 from fangcheng_kit import errors, ids, logs, principal, trace_context
 from fangcheng_kit.contract import Method
+from fangcheng_kit.identities import Identities
 from fangcheng_kit.metrics import CallMetrics, MethodMetrics
-from fangcheng_kit.principal import TokenVerifier
+from fangcheng_kit.tokens import ExpiredToken, InvalidToken, UnknownKey, Verified
 from fangcheng_kit.trace_context import PARENT_KEY, STATE_KEY, Trace
 from fangcheng_kit.tracing import OFF, Span, Tracing
 from fangcheng_kit.validation import Limits
@@ -43,6 +45,8 @@ _OUR_FAULT = {
     grpc.StatusCode.DEADLINE_EXCEEDED: "warning",
 }
 _DRAINING = "DRAINING"
+_LONGEST_WAIT_SECONDS = 3_600.0
+"""After so long it is looked again whether a stream's token has expired: clocks are set."""
 _ORDINARY = frozenset({grpc.StatusCode.OK, grpc.StatusCode.CANCELLED})
 
 
@@ -59,7 +63,9 @@ class _Call:
     # than gRPC takes.
     code: grpc.StatusCode = grpc.StatusCode.CANCELLED
     reason: str = ""
+    why: str = ""
     caller: str = ""
+    verified: Verified | None = None
 
 
 _present: ContextVar[_Call] = ContextVar("fangcheng_call")
@@ -70,12 +76,12 @@ class Calls(grpc.aio.ServerInterceptor):
 
     def __init__(
         self,
-        verifier: TokenVerifier,
+        identities: Identities,
         metrics: CallMetrics,
         max_message_bytes: int,
         tracing: Tracing = OFF,
     ) -> None:
-        self._verifier = verifier
+        self._identities = identities
         self._max_message_bytes = max_message_bytes
         self._metrics = metrics
         self._tracing = tracing
@@ -83,8 +89,9 @@ class Calls(grpc.aio.ServerInterceptor):
         self._methods: dict[str, tuple[Method, MethodMetrics]] = {}
         self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
         self._limits = Limits()
-        self._streams: set[asyncio.Task[Any]] = set()
-        self._ended: set[asyncio.Task[Any]] = set()
+        self._streams: dict[asyncio.Task[Any], _Call] = {}
+        self._ended: dict[asyncio.Task[Any], errors.ServiceError] = {}
+        """Why streams were ended from here."""
         self._log = structlog.get_logger().bind()
 
     def add(self, methods: Iterable[Method]) -> None:
@@ -114,8 +121,8 @@ class Calls(grpc.aio.ServerInterceptor):
         trace_context.enter(span.trace)
         _present.set(call)
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 (gRPC gives each call a task)
-        task.add_done_callback(lambda _: self._end(call))
+        assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
+        task.add_done_callback(lambda task: self._end(call, task))
 
         wrapped = self._handlers.get(path)
         if wrapped is None:
@@ -127,11 +134,23 @@ class Calls(grpc.aio.ServerInterceptor):
 
     def end_streams(self) -> None:
         """End the streams that are open, with UNAVAILABLE: their clients go on elsewhere."""
-        self._ended |= self._streams
-        for task in self._streams:
+        draining = errors.Unavailable(_DRAINING, "The server stops; go on at another.")
+        for task in list(self._streams):
+            self._end_stream(task, draining)
+
+    def keys_changed(self) -> None:
+        """End the streams that were opened with a token whose key is not in force any more."""
+        for task, call in list(self._streams.items()):
+            if call.verified is not None and not self._identities.verifier.holds(call.verified):
+                self._end_stream(task, InvalidToken("its key has been withdrawn"))
+
+    def _end_stream(self, task: asyncio.Task[Any], why: errors.ServiceError) -> None:
+        if task not in self._ended:
+            self._ended[task] = why
             task.cancel()
 
-    def _end(self, call: _Call) -> None:
+    def _end(self, call: _Call, task: asyncio.Task[Any]) -> None:
+        self._ended.pop(task, None)
         seconds = time.perf_counter() - call.started
         call.metrics.end(call.code, seconds)
         if call.span.is_recorded:
@@ -148,6 +167,7 @@ class Calls(grpc.aio.ServerInterceptor):
             grpc_method=name,
             code=call.code.name,
             reason=call.reason or None,
+            why=call.why or None,
             caller=call.caller or None,
             ms=round(seconds * 1_000, 3),
             request_id=call.request_id,
@@ -179,12 +199,17 @@ class Calls(grpc.aio.ServerInterceptor):
         async def answer(received: Any, context: Any) -> bytes | None:
             call = _present.get()
             try:
-                self._admit(call, method)
+                try:
+                    self._admit(call, method, context)
+                except UnknownKey:
+                    if not await self._identities.verifier.renew():
+                        raise
+                    self._admit(call, method, context)
                 request = (
                     requests(received) if takes_stream else self._request(method, read, received)
                 )
                 if gives_stream:
-                    await self._stream(inner(request, context), context)
+                    await self._stream(call, inner(request, context), context)
                     response = None
                 else:
                     response = write(await inner(request, context))
@@ -200,10 +225,11 @@ class Calls(grpc.aio.ServerInterceptor):
         )
         return wrapped
 
-    def _admit(self, call: _Call, method: Method) -> None:
+    def _admit(self, call: _Call, method: Method, context: Any) -> None:
         if method.need is None:
             return
-        caller = self._verifier.principal(call.metadata)
+        call.verified = self._identities.of(call.metadata, context)
+        caller = call.verified.principal
         call.caller = caller.kind
         method.need.check(caller)
         principal.enter(caller)
@@ -229,12 +255,28 @@ class Calls(grpc.aio.ServerInterceptor):
         self._limits.check(request, data, limited=method.limited)
         return request
 
-    async def _stream(self, answers: Any, context: Any) -> None:
-        """Send what a handler gives: an async generator, or a coroutine that writes by itself."""
+    async def _stream(self, call: _Call, answers: Any, context: Any) -> None:
+        """Send what a handler gives: an async generator, or a coroutine that writes by itself.
+
+        Until its caller's token expires, and what is sent with it.
+        """
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 (gRPC gives each call a task)
-        self._streams.add(task)
+        assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
+        self._streams[task] = call
+        timer: asyncio.TimerHandle | None = None
+
+        def look() -> None:
+            nonlocal timer
+            expires = call.verified.principal.expires if call.verified else math.inf
+            seconds = expires + self._identities.verifier.leeway_seconds - time.time()
+            if seconds <= 0:
+                self._end_stream(task, ExpiredToken(of_stream=True))
+            elif expires != math.inf:
+                wait = min(seconds, _LONGEST_WAIT_SECONDS)
+                timer = asyncio.get_running_loop().call_later(wait, look)
+
         try:
+            look()
             if not hasattr(answers, "__aiter__"):
                 await answers
                 return
@@ -245,7 +287,9 @@ class Calls(grpc.aio.ServerInterceptor):
                 # Not left to the garbage collector: the handler's own clean-up runs now.
                 await answers.aclose()
         finally:
-            self._streams.discard(task)
+            if timer is not None:
+                timer.cancel()
+            del self._streams[task]
 
     async def _fail(self, call: _Call, context: Any, error: BaseException) -> None:
         """Give a failed call its status; returns where the exception itself must go on to gRPC."""
@@ -256,16 +300,20 @@ class Calls(grpc.aio.ServerInterceptor):
             return
         if isinstance(error, asyncio.CancelledError):
             task = asyncio.current_task()
-            if task not in self._ended:
+            assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
+            ended = self._ended.get(task)
+            if ended is None:
                 gone = context.time_remaining() == 0
                 call.code = grpc.StatusCode.DEADLINE_EXCEEDED if gone else grpc.StatusCode.CANCELLED
                 return
             task.uncancel()
-            error = errors.Unavailable(_DRAINING, "The server stops; go on at another.")
+            error = ended
         if isinstance(error, grpc.aio.InternalError) or not isinstance(error, Exception):
             return  # an answer could not be sent, since the client is gone; or the process ends
         refusal = errors.refusal(error)
         call.code, call.reason = refusal.code, refusal.reason
+        if isinstance(refusal, InvalidToken):
+            call.why = refusal.why
         if isinstance(refusal, errors.Internal):
             self._log.error("handler failed", exc_info=error)
         await context.abort(

@@ -60,6 +60,10 @@ class Need:
         return "This call is for " + " or ".join(names)
 
 
+OPERATORS = Need(frozenset({"operator"}), frozenset(), "")
+"""Of calls that no proto of ours declares, and that are not for everybody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """A call as its proto declares it."""

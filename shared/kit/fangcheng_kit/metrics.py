@@ -92,6 +92,22 @@ def _version(service: str) -> str:
         return version("fangcheng-kit")
 
 
+class KeySetMetrics:
+    """What is measured of the keys by which tokens are checked."""
+
+    def __init__(self, registry: CollectorRegistry | None) -> None:
+        self.keys = Gauge(
+            "fangcheng_key_set_keys",
+            "Keys that tokens are checked by, of the set of FANGCHENG_JWKS; 0: there is none.",
+            registry=registry,
+        )
+        self.failures = Counter(
+            "fangcheng_key_set_failures_total",
+            "Times that the key set could not be read anew, so that the keys stayed as they were.",
+            registry=registry,
+        )
+
+
 class CallMetrics:
     """Counts the calls of a server, of all four kinds, with every outcome."""
 

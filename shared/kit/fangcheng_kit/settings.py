@@ -34,8 +34,9 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from fangcheng_kit.principal import SHORTEST_KEY
+from fangcheng_kit.jwks import check_source
 from fangcheng_kit.tls import TRUST_DOMAIN
+from fangcheng_kit.tokens import AUDIENCE, SHORTEST_KEY
 
 PREFIX = "FANGCHENG_"
 
@@ -176,13 +177,47 @@ class Settings(BaseSettings):
             "Removed at the end."
         ),
     )
+    jwks: Annotated[str, AfterValidator(check_source)] = Field(
+        default="",
+        description=(
+            "Key set (JWKS) with the public keys by which tokens are checked: a path, or "
+            "`https://…`. Read again when the file changes, for a token whose key is not in it, "
+            "and every `JWKS_REFRESH_SECONDS`."
+        ),
+    )
+    jwks_refresh_seconds: float = Field(
+        default=300.0, ge=1, description="How often the key set is read anew in any case."
+    )
+    dangerously_with_dev_key: bool = Field(
+        default=False,
+        description=(
+            "Take development tokens beyond this host: whoever has the one key that all services "
+            "share is anybody."
+        ),
+    )
     dev_key: str = Field(
         default="",
         repr=False,
         validate_default=True,
         description=(
             "Secret with which development tokens are signed, the same for all services; at least "
-            f"{SHORTEST_KEY} characters. Without it a service does not start."
+            f"{SHORTEST_KEY} characters. For this host, unless `DANGEROUSLY_WITH_DEV_KEY`; may be "
+            "left out where `JWKS` or `TLS_CLIENT_CA` is set."
+        ),
+    )
+    token_audience: str = Field(
+        default=AUDIENCE,
+        min_length=1,
+        description="The audience (`aud`) that every token must be for.",
+    )
+    token_issuer: str = Field(
+        default="", description="The issuer (`iss`) of every token; without it any will do."
+    )
+    token_file: Path | None = Field(
+        default=None,
+        description=(
+            "File with the token of the service's own calls, read again when it changes. Without "
+            "it the service makes its tokens with `DEV_KEY`, where that is set."
         ),
     )
     token_leeway_seconds: float = Field(
@@ -266,14 +301,22 @@ class Settings(BaseSettings):
 
     @field_validator("dev_key")
     @classmethod
-    def _long_enough(cls, key: str) -> str:
+    def _for_this_host(cls, key: str, info: ValidationInfo) -> str:
         if not key:
+            if info.data.get("jwks") or info.data.get("tls_client_ca"):
+                return key
             raise ValueError(
-                "it must be set: any secret of at least "
+                "it must be set, or else JWKS or TLS_CLIENT_CA: any secret of at least "
                 f"{SHORTEST_KEY} characters, the same for all services and for whoever makes tokens"
             )
         if len(key) < SHORTEST_KEY:
             raise ValueError(f"it has {len(key)} characters, at least {SHORTEST_KEY} are needed")
+        listen = info.data.get("listen")
+        if listen and not (is_loopback(listen) or info.data.get("dangerously_with_dev_key")):
+            raise ValueError(
+                f"it is for development, on this host; a service that listens on {listen} checks "
+                "tokens by a key set: leave it out and set JWKS, or DANGEROUSLY_WITH_DEV_KEY"
+            )
         return key
 
     @classmethod

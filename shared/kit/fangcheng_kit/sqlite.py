@@ -69,3 +69,15 @@ def open_reader(path: Path) -> sqlite3.Connection:
     db.execute("PRAGMA query_only = ON")
     db.execute("PRAGMA wal_autocheckpoint = 0")
     return db
+
+
+def wipe(db: sqlite3.Connection) -> None:
+    """Write a file anew, so that nothing which was changed or deleted is left in it or in its WAL.
+
+    Takes about as long as copying the file; who writes waits meanwhile. Where a reader goes on for
+    longer than ``BUSY_SECONDS`` it raises ``sqlite3.OperationalError``; the same again finishes it.
+    """
+    db.execute("VACUUM")
+    (is_busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if is_busy:
+        raise sqlite3.OperationalError("the file is being read; its WAL holds what was erased")

@@ -89,6 +89,7 @@ from .state import (
     PROMPT_KINDS,
     Claimable,
     RoundState,
+    SeatState,
     Stage,
 )
 from .tiles import PLAY_KINDS
@@ -97,7 +98,7 @@ from .wall import DEALT, dealt_indices
 TURNS_RUN_OUT_TO_TRUSTEE = 3
 """Turns in a row that run out before the table plays for the seat (rules/README)."""
 
-_RANK = {"win": 3, "kong": 2, "pong": 2, "chi": 1, "false_win": 0, "pass": 0}
+_RANK = {"win": 3, "kong": 2, "pong": 2, "chi": 1, "false_win": 0, "pass": 0}  # nosec B105 # no password
 """Precedence of claims."""
 
 
@@ -210,8 +211,8 @@ class Round(RoundState):
     def step(self, command: Command) -> list[Event]:
         """Do what a command asks for, and all that follows without more from outside.
 
-        Raises ActionRefused for a player's answer that cannot be taken, and for an evaluator's
-        that is about something else, with nothing changed.
+        Raises ActionRefused for a player's answer that cannot be taken, for an evaluator's that is
+        about something else, and for a seat that there is not, with nothing changed.
         What the shell brings too late (a time-out of a decision answered before, an answer to a
         question that is void) changes nothing and returns no events.
         """
@@ -491,9 +492,7 @@ class Round(RoundState):
 
     def _refused(self, command: Choose) -> ActionRefused:
         """Why an answer cannot be taken."""
-        if command.seat not in SEATS:
-            return WrongSeat("NO_SUCH_SEAT", f"there is no seat {command.seat}", "seat")
-        seat = self.seats[command.seat]
+        seat = self._seat(command.seat)
         if command.action == FALSE_WIN and command.decision == seat.false_win > 0:
             return AlreadyAnswered("ALREADY_ANSWERED", "this answer has been taken", "decision")
         before = seat.answers.get(command.decision)
@@ -509,8 +508,14 @@ class Round(RoundState):
             return StaleDecision("STALE_DECISION", "no such decision is open", "decision")
         return NotOffered("NOT_OFFERED", "this action is not among those offered", "action")
 
+    def _seat(self, number: int) -> SeatState:
+        """The seat that a command names; a negative number counts from no end."""
+        if number not in SEATS:
+            raise WrongSeat("NO_SUCH_SEAT", f"there is no seat {number}", "seat")
+        return self.seats[number]
+
     def _time_out(self, command: TimeOut) -> list[Event]:
-        seat = self.seats[command.seat]
+        seat = self._seat(command.seat)
         prompt = seat.prompt
         if prompt is None or prompt.decision != command.decision:
             return []
@@ -551,7 +556,7 @@ class Round(RoundState):
         return [self._hand_end(command.score)] if command.question == self.score_question else []
 
     def _set_trustee(self, command: SetTrustee) -> list[Event]:
-        seat = self.seats[command.seat]
+        seat = self._seat(command.seat)
         if self.ended or seat.trustee == command.on:
             return []
         events: list[Event] = [TrusteeSet(command.seat, command.on, command.reason)]
@@ -566,10 +571,11 @@ class Round(RoundState):
         return events
 
     def _leave(self, command: Leave) -> list[Event]:
+        seat = self._seat(command.seat)
         if self.end is not None or command.seat in self.leavers:
             return []
         if self._win_is_pending(command.seat):
-            own = self.seats[command.seat].prompt
+            own = seat.prompt
             withdrawn: list[Event] = [Withdrawn(command.seat, own.decision)] if own else []
             return [*withdrawn, LeaveNoted(command.seat)]
         kong = self.pending_kong

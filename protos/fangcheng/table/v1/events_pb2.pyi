@@ -1437,9 +1437,11 @@ class OperatorActed(_message.Message):
     seat: _builtins.int
     """The seat that it is about; unset: the table."""
     reason: _builtins.str
-    """Why, in the operator's words."""
+    """Why, in the operator's words. Of a `reveal` for operators and services only: a suspicion is not for
+    those whom it is about.
+    """
     case_id: _builtins.str
-    """The studio's id of the case; may be empty."""
+    """The studio's id of the case; may be empty. As the reason."""
     def __init__(
         self,
         *,

@@ -48,7 +48,7 @@ class RemoveFromTableRequest(_message.Message):
     reason: _builtins.str
     """Why; seen by all at the table."""
     case_id: _builtins.str
-    """The studio's id of the case; may be empty."""
+    """The studio's id of the case, seen by all at the table; may be empty."""
     def __init__(
         self,
         *,
@@ -118,7 +118,7 @@ class VoidHandRequest(_message.Message):
     reason: _builtins.str
     """Why; seen by all at the table."""
     case_id: _builtins.str
-    """The studio's id of the case; may be empty."""
+    """The studio's id of the case, seen by all at the table; may be empty."""
     def __init__(
         self,
         *,
@@ -188,7 +188,7 @@ class CloseTableRequest(_message.Message):
     reason: _builtins.str
     """Why; seen by all at the table."""
     case_id: _builtins.str
-    """The studio's id of the case; may be empty."""
+    """The studio's id of the case, seen by all at the table; may be empty."""
     def __init__(
         self,
         *,
@@ -259,7 +259,7 @@ class SeatPlayerRequest(_message.Message):
     reason: _builtins.str
     """Why; seen by all at the table."""
     case_id: _builtins.str
-    """The studio's id of the case; may be empty."""
+    """The studio's id of the case, seen by all at the table; may be empty."""
     @_builtins.property
     def player(self) -> _table_pb2.SeatAssignment:
         """Who; the table takes the holds over."""

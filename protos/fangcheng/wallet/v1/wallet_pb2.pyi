@@ -1436,6 +1436,7 @@ class VerifyLedgerResponse(_message.Message):
     WAITING_FIELD_NUMBER: _builtins.int
     FINDING_FIELD_NUMBER: _builtins.int
     TAMPERED_SEQUENCE_FIELD_NUMBER: _builtins.int
+    ERASED_FIELD_NUMBER: _builtins.int
     intact: _builtins.bool
     """Every entry of the chain is as it was written, and the noted head stands in it."""
     operations: _builtins.int
@@ -1450,6 +1451,10 @@ class VerifyLedgerResponse(_message.Message):
     """What is wrong first, in a sentence; empty: nothing."""
     tampered_sequence: _builtins.int
     """Sequence of the first entry that was tampered with; 0: none."""
+    erased: _builtins.int
+    """Operations of which texts or labels were erased (`PrivacyService`): the chain tells that nothing else
+    of them was changed since, and that of what they say now nothing was.
+    """
     def __init__(
         self,
         *,
@@ -1460,10 +1465,11 @@ class VerifyLedgerResponse(_message.Message):
         waiting: _builtins.int = ...,
         finding: _builtins.str = ...,
         tampered_sequence: _builtins.int = ...,
+        erased: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "finding", b"finding", "head", b"head", "intact", b"intact", "operations", b"operations", "tampered_sequence", b"tampered_sequence", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "erased", b"erased", "finding", b"finding", "head", b"head", "intact", b"intact", "operations", b"operations", "tampered_sequence", b"tampered_sequence", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -6,4 +6,4 @@ from pathlib import Path
 
 from fangcheng_kit.migrations import Migrations
 
-QUEUES = Migrations(Path(__file__).parent, head="0002", what="queues")
+QUEUES = Migrations(Path(__file__).parent, head="0003", what="queues")

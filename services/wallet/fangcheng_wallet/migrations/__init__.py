@@ -6,4 +6,4 @@ from pathlib import Path
 
 from fangcheng_kit.migrations import Migrations
 
-LEDGER = Migrations(Path(__file__).parent, head="0004", what="a ledger")
+LEDGER = Migrations(Path(__file__).parent, head="0005", what="a ledger")

@@ -1,0 +1,140 @@
+"""Whose call it is: from its token, its certificate, or the service that passes it on.
+
+A token comes first. Without one, the certificate of the connection names the caller. On top of
+either, a gateway with the scope ``act_as`` names the player for whom it calls, and two services of
+the suite name the caller whose call they pass on: a replica of the table service to another one,
+and the console for the operators who have signed in there. They vouch for what they have verified
+themselves, so that no token leaves the service that it was shown to.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from fangcheng_kit.errors import InvalidArgument, PermissionDenied, Unauthenticated
+from fangcheng_kit.principal import ACT_AS_SCOPE, MOST_ID, Principal, is_id, parse_subject
+from fangcheng_kit.tokens import TokenVerifier, Verified
+
+CALLER_KEY = "fangcheng-caller-bin"
+"""Metadata with the caller whose call is passed on: JSON, as ``passed_on`` writes it."""
+
+_PASSES = frozenset({"service:table", "service:console"})
+
+
+class Context(Protocol):
+    """What is asked of a call's context."""
+
+    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
+        """What TLS has verified of the peer."""
+        ...
+
+
+Peer = Callable[[Mapping[str, Iterable[bytes]]], Principal | None]
+"""Whom the certificate of a peer names; ``None``: nobody, so that a token is needed.
+
+``Unauthenticated`` for one that may not connect at all.
+"""
+
+
+class Identities:
+    """Tells the callers of one service."""
+
+    def __init__(self, service: str, verifier: TokenVerifier, peer: Peer | None = None) -> None:
+        """``peer``: ``None`` where clients show no certificates."""
+        self.verifier = verifier
+        self._service = service
+        self._peer = peer
+
+    def of(self, metadata: Iterable[tuple[str, Any]], context: Context) -> Verified:
+        """Who makes a call with this metadata.
+
+        ``Unauthenticated`` where nobody is known to; ``PermissionDenied`` and ``InvalidArgument``
+        where it is called for somebody for whom the caller may not, or who is nobody.
+        """
+        bearer = act_as = passed = None
+        for key, value in metadata:
+            if key == "authorization":
+                bearer = value
+            elif key == "fangcheng-act-as":
+                act_as = value
+            elif key == "fangcheng-act-as-bin":
+                act_as = _decoded(value)
+            elif key == CALLER_KEY:
+                passed = value
+        peer = None if self._peer is None else self._peer(context.auth_context())
+        if bearer is not None:
+            verified = self._bearers(bearer)
+        elif peer is not None:
+            verified = Verified(peer, None)
+        else:
+            raise Unauthenticated("TOKEN_MISSING", "The call carries no token.")
+        if passed is not None:
+            return replace(verified, principal=self._passed(verified.principal, passed))
+        if act_as is not None:
+            return replace(verified, principal=_acting(verified.principal, act_as))
+        return verified
+
+    def _bearers(self, bearer: object) -> Verified:
+        scheme, _, token = str(bearer).partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthenticated("TOKEN_INVALID", "Expected the metadata authorization: Bearer …")
+        return self.verifier.verified(token)
+
+    def _passed(self, by: Principal, value: Any) -> Principal:
+        """The caller for whom one service vouches to another, where it may."""
+        if by.subject not in _PASSES:
+            raise PermissionDenied(
+                "CALLER_NOT_ALLOWED", f"{CALLER_KEY} is taken from services that verify callers."
+            )
+        caller = _read(value)
+        is_replicas = by.id == self._service == "table"
+        is_operators = by.id == "console" and caller.kind == "operator" and not caller.scopes
+        if not (is_replicas or is_operators):
+            raise PermissionDenied(
+                "CALLER_NOT_ALLOWED", f"{by.subject} may not call for this caller here."
+            )
+        return replace(caller, expires=min(caller.expires, by.expires))
+
+
+def passed_on(caller: Principal) -> tuple[str, bytes]:
+    """The metadata with which this caller's call is passed on."""
+    told: dict[str, Any] = {"sub": caller.subject, "scopes": sorted(caller.scopes)}
+    if caller.via is not None:
+        told["via"] = caller.via
+    if caller.expires != math.inf:
+        told["exp"] = caller.expires
+    return CALLER_KEY, json.dumps(told).encode()
+
+
+def _read(value: Any) -> Principal:
+    """The reverse of ``passed_on``."""
+    try:
+        told = json.loads(value)
+        scopes, via = told.get("scopes", []), told.get("via")
+        caller = parse_subject(told["sub"], [str(scope) for scope in scopes])
+        expires = float(told.get("exp", math.inf))
+        return replace(caller, via=None if via is None else str(via), expires=expires)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise InvalidArgument("INVALID_CALLER", f"{CALLER_KEY} names no caller.") from None
+
+
+def _acting(caller: Principal, player_id: str) -> Principal:
+    if ACT_AS_SCOPE not in caller.scopes:
+        raise PermissionDenied("ACT_AS_NOT_ALLOWED", "The token lacks the scope act_as.")
+    if not is_id(player_id):
+        raise InvalidArgument(
+            "INVALID_ACT_AS",
+            f"fangcheng-act-as: a player id of 1 to {MOST_ID} characters without NUL.",
+        )
+    return replace(caller, kind="player", id=player_id, via=caller.subject)
+
+
+def _decoded(value: Any) -> str:
+    try:
+        return bytes(value).decode()
+    except (UnicodeDecodeError, TypeError):
+        raise InvalidArgument("INVALID_ACT_AS", "fangcheng-act-as-bin is not UTF-8.") from None
