@@ -33,6 +33,8 @@ class Service:
         own = {"LISTEN": self.address, "PORT_FILE": str(self._port_file), **settings}
         self._environment = environment(
             FANGCHENG_DEV_KEY=KEY,
+            # Players answer here at the speed of a machine.
+            FANGCHENG_PLAYER_CALLS_PER_SECOND="0",
             FANGCHENG_LOG_LEVEL="warning",
             **{f"FANGCHENG_{kind.upper()}_{key}": value for key, value in own.items()},
         )
