@@ -90,14 +90,14 @@ class Identities:
             raise PermissionDenied(
                 "CALLER_NOT_ALLOWED", f"{CALLER_KEY} is taken from services that verify callers."
             )
-        caller = _read(value)
+        caller = _read(value, by)
         is_replicas = by.id == self._service == "table"
         is_operators = by.id == "console" and caller.kind == "operator" and not caller.scopes
         if not (is_replicas or is_operators):
             raise PermissionDenied(
                 "CALLER_NOT_ALLOWED", f"{by.subject} may not call for this caller here."
             )
-        return replace(caller, expires=min(caller.expires, by.expires))
+        return caller
 
 
 def passed_on(caller: Principal) -> tuple[str, bytes]:
@@ -110,13 +110,13 @@ def passed_on(caller: Principal) -> tuple[str, bytes]:
     return CALLER_KEY, json.dumps(told).encode()
 
 
-def _read(value: Any) -> Principal:
-    """The reverse of ``passed_on``."""
+def _read(value: Any, by: Principal) -> Principal:
+    """The reverse of ``passed_on``; one whose end is not told is known as long as who tells it."""
     try:
         told = json.loads(value)
         scopes, via = told.get("scopes", []), told.get("via")
         caller = parse_subject(told["sub"], [str(scope) for scope in scopes])
-        expires = float(told.get("exp", math.inf))
+        expires = float(told.get("exp", by.expires))
         return replace(caller, via=None if via is None else str(via), expires=expires)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise InvalidArgument("INVALID_CALLER", f"{CALLER_KEY} names no caller.") from None
