@@ -23,7 +23,10 @@ from fangcheng_console.metrics import Metrics as ConsoleMetrics
 from fangcheng_evaluation.metrics import Metrics as EvaluationMetrics
 from fangcheng_kit import health
 from fangcheng_kit.contract import Method, methods_of
+from fangcheng_kit.limits import CallerLimits
 from fangcheng_kit.metrics import CallMetrics, KeySetMetrics, ProcessMetrics, new_registry
+from fangcheng_kit.settings import Settings
+from fangcheng_kit.tokens import SHORTEST_KEY
 from fangcheng_matchmaking.metrics import MOST_POOLS
 from fangcheng_matchmaking.metrics import Metrics as MatchmakingMetrics
 from fangcheng_matchmaking.pools import load_pools
@@ -118,6 +121,7 @@ def registry_of(service: str, *, widest: bool = False) -> CollectorRegistry:
     registry = new_registry()
     ProcessMetrics(registry, service)
     KeySetMetrics(registry)
+    CallerLimits(Settings(dev_key=" " * SHORTEST_KEY), registry)
     calls = CallMetrics(registry)
     for method in (None, *_methods(service)):
         counted = calls.of(method)

@@ -32,15 +32,19 @@ class Caller:
     scopes: frozenset[str] = frozenset()
     refused: str = ""
     """The status of whatever he calls, for what is wrong with his metadata besides."""
+    only_at: str = ""
+    """The one process that takes him for who he is; the others refuse him."""
 
 
-def expected(call: MethodDescriptor, caller: Caller) -> str:
+def expected(process: str, call: MethodDescriptor, caller: Caller) -> str:
     """A status, or `ADMITTED`."""
     need = contracts.need(call)
     if not caller.kind:
         return "UNAUTHENTICATED"
     if caller.refused:
         return caller.refused
+    if caller.only_at not in ("", process):
+        return "PERMISSION_DENIED"
     if ROLES.get(caller.kind) not in need.roles:
         return "PERMISSION_DENIED"
     if caller.kind == "service" and need.services and caller.id not in need.services:

@@ -27,6 +27,8 @@ class Service:
         own = {"LISTEN": self.address, "PORT_FILE": str(self._port_file), **settings}
         self._environment = environment(
             FANGCHENG_DEV_KEY=KEY,
+            # Players answer here at the speed of a machine.
+            FANGCHENG_PLAYER_CALLS_PER_SECOND="0",
             FANGCHENG_LOG_LEVEL="warning",
             **{f"FANGCHENG_{kind.upper()}_{key}": value for key, value in own.items()},
         )
@@ -36,6 +38,16 @@ class Service:
     def alive(self) -> bool:
         """A process of it runs."""
         return self._process is not None and self._process.returncode is None
+
+    def memory(self) -> int:
+        """Bytes of memory that it has in use."""
+        assert self._process is not None
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return next(
+            1_024 * int(line.split()[1])
+            for line in status.splitlines()
+            if line.startswith("VmRSS:")
+        )
 
     async def start(self) -> None:
         """Start a process; it serves when this returns."""

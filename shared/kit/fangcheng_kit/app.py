@@ -31,6 +31,7 @@ from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
 from fangcheng_kit.contract import OPERATORS, ContractError, methods_of
 from fangcheng_kit.identities import Identities, Peer
 from fangcheng_kit.jwks import BadKeySet, KeySet
+from fangcheng_kit.limits import CallerLimits
 from fangcheng_kit.metrics import CallMetrics, MetricsEndpoint, ProcessMetrics, new_registry
 from fangcheng_kit.settings import (
     BadSettings,
@@ -280,6 +281,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     kit._token_file = _token_file(name, settings)
     calls = Calls(
         Identities(name, kit.verifier, _peer(name, settings)),
+        CallerLimits(settings, kit.registry),
         CallMetrics(kit.registry),
         settings.max_message_bytes,
         kit.tracing,

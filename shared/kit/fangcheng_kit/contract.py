@@ -41,6 +41,8 @@ class Need:
     """Names of the services that may; empty: every service."""
     scope: str
     """A scope that the token must carry besides; empty: none."""
+    player_calls_per_minute: int = 0
+    """How often one player may call; 0: as often as all calls together."""
 
     def check(self, principal: Principal) -> None:
         """Raise ``PermissionDenied`` unless this caller may."""
@@ -120,7 +122,9 @@ def _need(service: str, method: MethodDescriptor) -> Need:
             f"{service}.{method.name} does not say who may call it: give it the option "
             "(fangcheng.access.v1.access) with at least one role"
         )
-    return Need(kinds, frozenset(access.services), access.scope)
+    return Need(
+        kinds, frozenset(access.services), access.scope, max(0, access.player_calls_per_minute)
+    )
 
 
 def _limited(message: Descriptor, seen: set[str]) -> bool:

@@ -229,6 +229,36 @@ class Settings(BaseSettings):
     max_message_bytes: int = Field(
         default=4 * 1024 * 1024, ge=1024, description="Largest message taken, in bytes."
     )
+    player_calls_per_second: float = Field(
+        default=20.0,
+        ge=0,
+        description=(
+            "How many calls one player may make of one process, two seconds' worth of them at "
+            "once; further ones are refused with the time to wait. Not for players with the scope "
+            "`bot`. 0: no limit, nor any of single calls."
+        ),
+    )
+    service_calls_per_second: float = Field(
+        default=0.0,
+        ge=0,
+        description=(
+            "The same for one service, one operator or one bot; for a gateway, with all that it "
+            "calls for its players. 0: no limit."
+        ),
+    )
+    player_streams: int = Field(
+        default=16,
+        ge=0,
+        description="Streams that one player may have open at one process. 0: no limit.",
+    )
+    streams: int = Field(
+        default=20_000,
+        ge=0,
+        description=(
+            "Streams that all callers together may have open at one process; besides, as many of "
+            "those that tell of its health. 0: no limit."
+        ),
+    )
     max_connection_age_seconds: float = Field(
         default=0.0,
         ge=0,
