@@ -22,6 +22,7 @@ from fangcheng_kit.tokens import TokenVerifier, Verified
 CALLER_KEY = "fangcheng-caller-bin"
 """Metadata with the caller whose call is passed on: JSON, as ``passed_on`` writes it."""
 
+_ACTS = frozenset({"service", "operator"})
 _PASSES = frozenset({"service:table", "service:console"})
 
 
@@ -125,6 +126,9 @@ def _read(value: Any, by: Principal) -> Principal:
 def _acting(caller: Principal, player_id: str) -> Principal:
     if ACT_AS_SCOPE not in caller.scopes:
         raise PermissionDenied("ACT_AS_NOT_ALLOWED", "The token lacks the scope act_as.")
+    if caller.kind not in _ACTS:
+        # A sign-in may give a player's client whatever scopes it asks for.
+        raise PermissionDenied("ACT_AS_NOT_ALLOWED", f"A {caller.kind} acts for nobody else.")
     if not is_id(player_id):
         raise InvalidArgument(
             "INVALID_ACT_AS",
