@@ -42,7 +42,8 @@ def row(method: MethodDescriptor) -> tuple[str, ...]:
     access = access_of(method)
     named = ""
     if access_pb2.ROLE_SERVICE in access.roles:
-        named = ", ".join(f"`{name}`" for name in access.services) or "any"
+        any_ = "the studio's" if access.studio_only else "any"
+        named = ", ".join(f"`{name}`" for name in access.services) or any_
     return (
         f"`{method.name}`",
         YES if access_pb2.ROLE_PLAYER in access.roles else NO,

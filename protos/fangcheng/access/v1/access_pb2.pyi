@@ -72,8 +72,13 @@ class Access(_message.Message):
     ROLES_FIELD_NUMBER: _builtins.int
     SERVICES_FIELD_NUMBER: _builtins.int
     SCOPE_FIELD_NUMBER: _builtins.int
+    STUDIO_ONLY_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
     """A scope that the token must carry besides, such as `act_as`. Empty: none."""
+    studio_only: _builtins.bool
+    """Of the services none of the suite's own (evaluation, table, matchmaking, wallet, console) passes, so
+    that whoever has got the key of one of them cannot make money. Ignored unless ROLE_SERVICE is listed.
+    """
     @_builtins.property
     def roles(self) -> _containers.RepeatedScalarFieldContainer[Global___Role.ValueType]:
         """The roles that may call. At least one."""
@@ -90,10 +95,11 @@ class Access(_message.Message):
         roles: _abc.Iterable[Global___Role.ValueType] | None = ...,
         services: _abc.Iterable[_builtins.str] | None = ...,
         scope: _builtins.str = ...,
+        studio_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["roles", b"roles", "scope", b"scope", "services", b"services"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["roles", b"roles", "scope", b"scope", "services", b"services", "studio_only", b"studio_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
