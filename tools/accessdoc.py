@@ -44,9 +44,12 @@ def row(method: MethodDescriptor) -> tuple[str, ...]:
     if access_pb2.ROLE_SERVICE in access.roles:
         any_ = "the studio's" if access.studio_only else "any"
         named = ", ".join(f"`{name}`" for name in access.services) or any_
+    players = YES if access_pb2.ROLE_PLAYER in access.roles else NO
+    if access.player_calls_per_minute:
+        players += f", {access.player_calls_per_minute} a minute"
     return (
         f"`{method.name}`",
-        YES if access_pb2.ROLE_PLAYER in access.roles else NO,
+        players,
         YES if access_pb2.ROLE_OPERATOR in access.roles else NO,
         named,
         f"`{access.scope}`" if access.scope else "",

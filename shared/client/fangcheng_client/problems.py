@@ -15,7 +15,9 @@ from google.rpc.status_pb2 import Status
 DETAILS_KEY = "grpc-status-details-bin"
 
 _PASSING_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
-_PASSING_REASONS = frozenset({"EVALUATOR_BUSY", "READER_TOO_SLOW"})
+_PASSING_REASONS = frozenset(
+    {"EVALUATOR_BUSY", "READER_TOO_SLOW", "TOO_MANY_CALLS", "TOO_MANY_STREAMS"}
+)
 # What gRPC tells instead of the status where a stream ends while a message is being written.
 _LOST_STATUS = "Internal error from Core"
 

@@ -47,6 +47,8 @@ class Need:
     """A scope that the token must carry besides; empty: none."""
     studio_only: bool = False
     """None of the suite's own services may."""
+    player_calls_per_minute: int = 0
+    """How often one player may call; 0: as often as all calls together."""
 
     def check(self, principal: Principal) -> None:
         """Raise ``PermissionDenied`` unless this caller may."""
@@ -132,7 +134,13 @@ def _need(service: str, method: MethodDescriptor) -> Need:
             f"{service}.{method.name} does not say who may call it: give it the option "
             "(fangcheng.access.v1.access) with at least one role"
         )
-    return Need(kinds, frozenset(access.services), access.scope, access.studio_only)
+    return Need(
+        kinds,
+        frozenset(access.services),
+        access.scope,
+        access.studio_only,
+        max(0, access.player_calls_per_minute),
+    )
 
 
 def _limited(message: Descriptor, seen: set[str]) -> bool:
