@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
@@ -37,6 +38,8 @@ COMMON = {f"FANGCHENG_{name.upper()}" for name in Settings.model_fields}
 PARTNERS = ("evaluation", "wallet", "table", "matchmaking")
 """The settings that are targets of other services."""
 BOTS_CALL = ("matchmaking", "table", "wallet", "evaluation")
+VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
+"""One in compose.yaml: its name, whether it has a default or must be there, and which."""
 BOTS_KEY = "bots"
 """The id of the bots' key in the key set."""
 HAND_SECONDS = 120
@@ -169,6 +172,18 @@ def read_env(file: Path) -> dict[str, str]:
     lines = file.read_text("utf-8").splitlines()
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
     return {name: text for name, _, text in pairs}
+
+
+def compose_with(env: Mapping[str, str]) -> dict[str, Any]:
+    """The file as Compose reads it, with the variables of a .env."""
+
+    def value(found: re.Match[str]) -> str:
+        name, sign, default = found.groups()
+        return env.get(name) or (default if sign == "-" else "")
+
+    text = (DEPLOY / "compose" / "compose.yaml").read_text("utf-8")
+    loaded: dict[str, Any] = yaml.safe_load(VARIABLE.sub(value, text))
+    return loaded
 
 
 def edge_with(config: str, made: Path) -> str:

@@ -30,7 +30,9 @@ from .suite import (
     DEPLOY,
     HAND_SECONDS,
     SETTINGS,
+    VARIABLE,
     check_bots,
+    compose_with,
     edge_ports,
     edge_targets,
     edge_with,
@@ -46,7 +48,6 @@ from .suite import (
 
 COMPOSE = DEPLOY / "compose"
 TEXT = (COMPOSE / "compose.yaml").read_text("utf-8")
-VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 ADMIN_PORT = 7001
 PEM = Encoding.PEM
 OURS_ALONE = ("console", "edge", "grafana")
@@ -68,14 +69,7 @@ def env(made: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def compose(env: dict[str, str]) -> dict[str, Any]:
-    """The file as Compose reads it, with the variables of a .env that was made."""
-
-    def value(found: re.Match[str]) -> str:
-        name, sign, default = found.groups()
-        return env.get(name) or (default if sign == "-" else "")
-
-    loaded: dict[str, Any] = yaml.safe_load(VARIABLE.sub(value, TEXT))
-    return loaded
+    return compose_with(env)
 
 
 @pytest.fixture(scope="module")
