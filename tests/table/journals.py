@@ -9,6 +9,7 @@ from typing import Any
 from fangcheng_table.events import ConnectionChanged
 from fangcheng_table.migrations import JOURNAL
 from fangcheng_table.postgres import open_postgres
+from fangcheng_table.sealing import JournalKeys
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.store import (
     Claim,
@@ -26,12 +27,15 @@ from .tables import created
 OpenJournal = Callable[[], Awaitable[Journal]]
 
 
+KEYS = JournalKeys({"2026-01": b"k" * 32})
+
+
 async def open_sqlite(folder: Path) -> Journal:
-    return SqliteJournal(folder / "folder" / "table.db")
+    return SqliteJournal(folder / "folder" / "table.db", keys=KEYS)
 
 
 async def open_postgres_of(folder: Path) -> Journal:
-    return await open_postgres(await database_of(folder, JOURNAL))
+    return await open_postgres(await database_of(folder, JOURNAL), keys=KEYS)
 
 
 ENGINES: dict[str, Callable[[Path], Awaitable[Journal]]] = {

@@ -326,8 +326,8 @@ class ForgetfulJournal(SqliteJournal):
 async def test_a_table_whose_maker_never_heard_of_it_is_played_to_its_end(tmp_path, monkeypatch):
     """Else it would have an owner for ever who does not know of it, and its holds stay."""
 
-    async def opened(path: str, on_commit: Any) -> ForgetfulJournal:
-        return ForgetfulJournal(Path(path), on_commit)
+    async def opened(path: str, *others: Any) -> ForgetfulJournal:
+        return ForgetfulJournal(Path(path), *others)
 
     monkeypatch.setattr("fangcheng_table.service.open_journal", opened)
     async with world(tmp_path, lease_seconds=0.5) as service:

@@ -30,6 +30,13 @@ class UnknownHand(NotFound):
         super().__init__("UNKNOWN_HAND", f"There was no hand {hand_number}.", "hand_number")
 
 
+class TableNotOver(FailedPrecondition):
+    """The table goes on, or has still to settle or to release something."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__("TABLE_NOT_OVER", f"Table {table_id} is not over.", "table_id")
+
+
 class HandNotFinished(FailedPrecondition):
     """The hand is still being played, so nothing of it may be told."""
 

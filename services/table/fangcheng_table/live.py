@@ -143,15 +143,13 @@ class LiveTable:
         Raises `UnknownTable`, `JournalError`; `UnknownEvent` and `RulesError` for what this version
         cannot play.
         """
-        opening = await around.journal.opening(table_id)
-        if opening is not None:
-            records = await around.journal.read(table_id, opening.sequence)
-            try:
+        try:
+            opening = await around.journal.opening(table_id)
+            if opening is not None:
+                records = await around.journal.read(table_id, opening.sequence)
                 return cls(records, around, epoch, opening, taken_over=taken_over)
-            except UnknownEvent as error:
-                around.log.warning(
-                    "an opening is left aside", table_id=table_id, problem=str(error)
-                )
+        except UnknownEvent as error:
+            around.log.warning("an opening is left aside", table_id=table_id, problem=str(error))
         records = await around.journal.read(table_id)
         if not records:
             raise UnknownTable(table_id)

@@ -23,7 +23,9 @@ from fangcheng_kit.postgres import CONTENDED, FAILED, connector, numbered, pool,
 from . import postgres_leases as leases
 from .errors import TableArchived
 from .migrations import JOURNAL
+from .postgres_rewriting import rewrite
 from .reads import Query, Reads, by_request, new_table
+from .sealing import NO_KEYS, BadJournalKeys, JournalKeys, opening_place
 from .store import (
     Census,
     Claim,
@@ -35,11 +37,13 @@ from .store import (
     OperatorAction,
     Owner,
     Record,
+    Rewriting,
     SequenceConflict,
     Superseded,
 )
 from .writes import (
     ADD_HAND_PLAYER,
+    ADD_KEY,
     ADD_LABEL,
     ADD_PLAYER,
     add_action,
@@ -115,21 +119,29 @@ class _Append:
 
 
 async def open_postgres(
-    database: str, on_commit: Callable[[Commit], None] = lambda commit: None
+    database: str,
+    on_commit: Callable[[Commit], None] = lambda commit: None,
+    keys: JournalKeys = NO_KEYS,
 ) -> PostgresJournal:
     """Open the journal in a database, its tables made where there are none.
 
     `database`: `postgresql://user:password@host/name`. Raises `JournalError` for a server that is
-    not there, too old or set up to forget what it has committed, and a database that is another's.
+    not there, too old or set up to forget what it has committed, and a database that is another's
+    or sealed with other keys.
     """
     settings = session(_SESSION)
     try:
-        async with prepared(connector(database, settings), JOURNAL):
+        async with prepared(connector(database, settings), JOURNAL) as db:
+            keys.check(await db.fetch("SELECT key_id, proof FROM journal_keys"))
+            if keys:
+                await db.execute(numbered(ADD_KEY), keys.first, keys.proof())
             writers = await pool(database, settings, _WRITERS)
             readers = await pool(database, settings, _READERS, read_only=True)
+    except BadJournalKeys as error:
+        raise JournalError(f"the database cannot be used: {error}") from None
     except BadDatabase as error:
         raise JournalError(str(error)) from None
-    return PostgresJournal(writers, readers, on_commit)
+    return PostgresJournal(writers, readers, on_commit, keys)
 
 
 class PostgresJournal(Reads):
@@ -142,8 +154,13 @@ class PostgresJournal(Reads):
     )
 
     def __init__(
-        self, writers: asyncpg.Pool, readers: asyncpg.Pool, on_commit: Callable[[Commit], None]
+        self,
+        writers: asyncpg.Pool,
+        readers: asyncpg.Pool,
+        on_commit: Callable[[Commit], None],
+        keys: JournalKeys,
     ) -> None:
+        self._keys = keys
         self._writers = writers
         self._readers = readers
         self._on_commit = on_commit
@@ -158,7 +175,7 @@ class PostgresJournal(Reads):
     async def create(self, table: NewTable, records: Sequence[Record], owner_id: str) -> NewTable:
         """See `store.Journal`."""
         month = month_now()
-        rows = event_rows(records)
+        rows = event_rows(table.table_id, records, self._keys)
 
         async def do(db: Any) -> NewTable:
             await self._make_month(db, month)
@@ -201,7 +218,7 @@ class PostgresJournal(Reads):
     ) -> None:
         """See `store.Journal`."""
         self._check_open()
-        rows = event_rows(records)
+        rows = event_rows(table_id, records, self._keys)
         at = self._places.get(table_id) or await self._find_place(table_id)
         await self._batcher.submit(
             _Append(table_id, at, rows, epoch, closed, done, hands, actions, seated)
@@ -255,6 +272,7 @@ class PostgresJournal(Reads):
 
     async def save_opening(self, table_id: str, opening: Opening) -> None:
         """See `store.Journal`."""
+        state = self._keys.seal(table_id, opening_place(opening.sequence), opening.state)
         await self._write(
             lambda db: db.execute(
                 "INSERT INTO openings"
@@ -264,9 +282,13 @@ class PostgresJournal(Reads):
                 " state = excluded.state WHERE excluded.sequence > openings.sequence",
                 table_id,
                 opening.sequence,
-                opening.state,
+                state,
             )
         )
+
+    async def rewrite(self, table_id: str, change: Rewriting) -> int:
+        """See `store.Journal`."""
+        return await self._write(lambda db: rewrite(db, table_id, change, self._keys))
 
     async def check(self) -> None:
         """See `store.Journal`."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .codec import decode
+from .sealing import JournalKeys, event_place, opening_place
 from .store import (
     Census,
     Filter,
@@ -45,6 +46,8 @@ class Reads(ABC):
         " AND sequence > ? AND sequence <= ? ORDER BY sequence"
     )
 
+    _keys: JournalKeys
+
     @abstractmethod
     async def _fetch(self, query: Query) -> Sequence[Any]:
         """All rows that a query finds."""
@@ -53,7 +56,7 @@ class Reads(ABC):
         """See `store.Journal`."""
         last = _MOST_SEQUENCE if upto is None else upto
         rows = await self._fetch(Query(self.EVENTS, (table_id, after, last)))
-        return [Record(row[0], row[1], decode(row[2])) for row in rows]
+        return [event_record(table_id, row, self._keys) for row in rows]
 
     async def by_request(self, request_id: str) -> NewTable | None:
         """See `store.Journal`."""
@@ -88,7 +91,16 @@ class Reads(ABC):
             (table_id,),
         )
         rows = await self._fetch(query)
-        return Opening(*rows[0]) if rows else None
+        if not rows:
+            return None
+        sequence, state = rows[0]
+        return Opening(sequence, self._keys.open(table_id, opening_place(sequence), state))
+
+
+def event_record(table_id: str, row: Any, keys: JournalKeys) -> Record:
+    """An event of a row: sequence, time, body. Raises `UnknownEvent`."""
+    sequence, time_ms, body = row
+    return Record(sequence, time_ms, decode(keys.open(table_id, event_place(sequence), body)))
 
 
 def by_request(request_id: str) -> Query:

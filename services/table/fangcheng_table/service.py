@@ -281,7 +281,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         metrics.commit_appends.observe(commit.appends)
 
     try:
-        journal = await open_journal(settings.database, measure)
+        journal = await open_journal(settings.database, measure, settings.sealing)
     except (JournalError, OSError) as error:
         raise StartFailed(f"cannot open the journal: {error}") from error
     try:

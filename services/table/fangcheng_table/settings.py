@@ -7,6 +7,8 @@ from pydantic import Field, ValidationInfo, field_validator
 from fangcheng_kit import Settings
 from fangcheng_kit.settings import Database, split_address
 
+from .sealing import JournalKeys
+
 
 class TableSettings(Settings):
     """Settings of the table service."""
@@ -17,6 +19,15 @@ class TableSettings(Settings):
             "The journal: an SQLite file, made if missing, or the address of a PostgreSQL "
             "database, `postgresql://user:password@host/name`, which any number of table services "
             "share."
+        ),
+    )
+    journal_keys: str = Field(
+        default="",
+        repr=False,
+        description=(
+            "Keys of 32 bytes, `id:base64,older:base64`, with which all that the journal keeps of "
+            "hands is sealed: the first seals, all open. Empty: the database tells hands that are "
+            "being played to whoever reads it."
         ),
     )
     evaluation: str = Field(
@@ -104,6 +115,17 @@ class TableSettings(Settings):
         le=2_592_000,
         description="Lifetime that a table gives its holds; it is renewed at half of it.",
     )
+
+    @field_validator("journal_keys")
+    @classmethod
+    def _are_keys(cls, journal_keys: str) -> str:
+        JournalKeys.parse(journal_keys)
+        return journal_keys
+
+    @property
+    def sealing(self) -> JournalKeys:
+        """What the journal is sealed with."""
+        return JournalKeys.parse(self.journal_keys)
 
     @field_validator("advertised")
     @classmethod

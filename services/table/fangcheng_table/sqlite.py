@@ -25,6 +25,8 @@ from fangcheng_kit.sqlite import open_file, open_reader
 from . import sqlite_leases as leases
 from .migrations import JOURNAL
 from .reads import Query, Reads, by_request, new_table
+from .rewriting import made_anew, read_sqlite, write_sqlite
+from .sealing import NO_KEYS, BadJournalKeys, JournalKeys, opening_place
 from .store import (
     Census,
     Claim,
@@ -36,11 +38,13 @@ from .store import (
     OperatorAction,
     Owner,
     Record,
+    Rewriting,
     SequenceConflict,
     Superseded,
 )
 from .writes import (
     ADD_HAND_PLAYER,
+    ADD_KEY,
     ADD_LABEL,
     ADD_PLAYER,
     add_action,
@@ -81,29 +85,44 @@ class SqliteJournal(Reads):
     """A `store.Journal` in one SQLite file."""
 
     def __init__(
-        self, path: Path, on_commit: Callable[[Commit], None] = lambda commit: None
+        self,
+        path: Path,
+        on_commit: Callable[[Commit], None] = lambda commit: None,
+        keys: JournalKeys = NO_KEYS,
     ) -> None:
-        """Open or make the file; raises `JournalError` where it is another version's."""
+        """Open or make the file.
+
+        Raises `JournalError` where it is another version's, or sealed with other keys.
+        """
         self._path = path
         self._on_commit = on_commit
+        self._keys = keys
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._db = open_file(path, JOURNAL)
         except BadDatabase as error:
             raise JournalError(str(error)) from error
+        try:
+            _check_keys(self._db, keys)
+        except BaseException as error:
+            self._db.close()
+            if isinstance(error, (BadJournalKeys, sqlite3.Error)):
+                raise JournalError(f"{path} cannot be used: {error}") from None
+            raise
         self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="journal-read")
         self._writer = threading.Thread(target=self._write_forever, name="journal-write")
         self._writer.start()
+        self._rewriting = asyncio.Lock()
         self._closed = False
 
     # Writing.
 
     async def create(self, table: NewTable, records: Sequence[Record], owner_id: str) -> NewTable:
         """See `store.Journal`."""
-        rows = event_rows(records)
+        rows = event_rows(table.table_id, records, self._keys)
 
         def do(db: sqlite3.Connection) -> NewTable:
             place = _place(db, add_table(table, owner_id=owner_id, epoch=1))
@@ -130,7 +149,7 @@ class SqliteJournal(Reads):
         seated: Sequence[str] = (),
     ) -> None:
         """See `store.Journal`."""
-        events = _Append(table_id, epoch, event_rows(records))
+        events = _Append(table_id, epoch, event_rows(table_id, records, self._keys))
         if closed is None and not (done or hands or actions or seated):
             await self._write(events)
             return
@@ -157,15 +176,24 @@ class SqliteJournal(Reads):
 
     async def save_opening(self, table_id: str, opening: Opening) -> None:
         """See `store.Journal`."""
+        state = self._keys.seal(table_id, opening_place(opening.sequence), opening.state)
         await self._write(
             lambda db: db.execute(
                 "INSERT INTO openings SELECT place, ?, ? FROM tables"
                 " WHERE table_id = ? AND done = 0"
                 " ON CONFLICT (place) DO UPDATE SET sequence = excluded.sequence,"
                 " state = excluded.state WHERE excluded.sequence > sequence",
-                (opening.sequence, opening.state, table_id),
+                (opening.sequence, state, table_id),
             )
         )
+
+    async def rewrite(self, table_id: str, change: Rewriting) -> int:
+        """See `store.Journal`."""
+        async with self._rewriting:
+            kept = await self._read(lambda db: read_sqlite(db, table_id))
+            anew = await made_anew(table_id, kept, change, self._keys)
+            await self._write(lambda db: write_sqlite(db, kept.place, anew))
+        return len(anew.bodies)
 
     # Leases.
 
@@ -302,6 +330,19 @@ class SqliteJournal(Reads):
         await asyncio.to_thread(self._readers.shutdown)
         for db in (*self._connections, self._db):
             db.close()
+
+
+def _check_keys(db: sqlite3.Connection, keys: JournalKeys) -> None:
+    """Compare the keys with those of the journal, and note the one that is written with."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        keys.check(db.execute("SELECT key_id, proof FROM journal_keys"))
+        if keys:
+            db.execute(ADD_KEY, (keys.first, keys.proof()))
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
 
 
 def _now_ms() -> int:

@@ -12,7 +12,7 @@ can do no harm when it wakes up. Leases are measured by one clock, the database'
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -143,6 +143,16 @@ class Opening:
     sequence: int
     """Of the last event that is in the state."""
     state: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """What is to become of what is kept of a table that is over; each answers it as it stays."""
+
+    event: Callable[[Event], Event]
+    table: Callable[[NewTable], NewTable]
+    """Of which `request` and `labels` may change."""
+    summary: Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +290,13 @@ class Journal(Protocol):
 
     async def opening(self, table_id: str) -> Opening | None:
         """The newest opening of a table."""
+
+    async def rewrite(self, table_id: str, change: Rewriting) -> int:
+        """Change what is kept of a table that is done, all or none: what must be forgotten goes.
+
+        Events keep their places and times; the log of operators stays as it is. Answers how many
+        events have changed. Raises `UnknownTable`, `TableNotOver` and `TableArchived`.
+        """
 
     # Who plays which table.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .codec import encode
 from .reads import Query
+from .sealing import JournalKeys, event_place
 from .store import HandEntry, NewTable, OperatorAction, Record
 
 ADD_PLAYER = "INSERT INTO players (player_id, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -15,9 +16,21 @@ ADD_LABEL = "INSERT INTO labels (key, value, place) VALUES (?, ?, ?)"
 ADD_HAND_PLAYER = "INSERT INTO hand_players (player_id, place) VALUES (?, ?)"
 
 
-def event_rows(records: Sequence[Record]) -> list[tuple[int, int, bytes]]:
+ADD_KEY = "INSERT INTO journal_keys (key_id, proof) VALUES (?, ?) ON CONFLICT DO NOTHING"
+
+
+def event_rows(
+    table_id: str, records: Sequence[Record], keys: JournalKeys
+) -> list[tuple[int, int, bytes]]:
     """Events as they are stored: sequence, time, body."""
-    return [(record.sequence, record.time_ms, encode(record.event)) for record in records]
+    return [
+        (
+            record.sequence,
+            record.time_ms,
+            keys.seal(table_id, event_place(record.sequence), encode(record.event)),
+        )
+        for record in records
+    ]
 
 
 def add_table(table: NewTable, **more: Any) -> Query:
