@@ -10,10 +10,11 @@ WORKERS ?= 2
 # Without bytecode each process of a suite compiles all its sources anew: a second of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
+OUT ?= $(CURDIR)/dist
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos fuzz check protos released docs dashboards tiles screenshots format bench locks dist clean
+.PHONY: help setup run demo test test-system test-slow chaos fuzz check protos released docs dashboards tiles screenshots format bench locks audit dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -45,6 +46,8 @@ test-slow: setup ## Run the tests that take minutes
 check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs and generated docs
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
+	@# It tests a text in pieces, and tells of each piece that an exception was not needed for.
+	$(BIN)/bandit --quiet --recursive services shared tools deploy 2> >(grep -v 'nosec encountered' >&2)
 	$(BIN)/mypy
 	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py
 	$(BIN)/lint-imports --no-logo
@@ -106,8 +109,13 @@ bench: setup .venv-bench/ready ## Measure, print the ratios to the references, a
 locks: setup ## Resolve the lock files anew (UPGRADE=1: to the newest versions)
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/locks.py $(if $(UPGRADE),--upgrade)
 
-dist: setup ## Build every distribution into dist/
-	@for folder in $(DISTS); do (cd $$folder && $(CURDIR)/$(BIN)/hatchling build -d $(CURDIR)/dist); done
+audit: setup ## Look the packages of all locks up among known vulnerabilities (OPTIONS= of pip-audit)
+	@$(BIN)/python -m tools.audit $(OPTIONS)
+
+dist: setup ## Build every distribution into dist/, with a bill of materials of what containers have
+	@rm -f $(OUT)/fangcheng*
+	@for folder in $(DISTS); do (cd $$folder && $(CURDIR)/$(BIN)/hatchling build -d $(OUT)); done
+	@$(BIN)/python -m tools.sbom $(OUT)
 
 setup: $(VENV)/ready ## Make or refresh .venv from the lock, with all distributions in it
 

@@ -190,7 +190,7 @@ async def main() -> None:
         token = mint_token(services.key, "viewer:bench")
         limits = httpx.Limits(max_connections=None)
         client = await stack.enter_async_context(
-            httpx.AsyncClient(base_url=address, timeout=None, limits=limits)
+            httpx.AsyncClient(base_url=address, timeout=None, limits=limits)  # noqa: S113  # streams
         )
         answer = await client.post(
             "/api/session",

@@ -10,7 +10,7 @@ the file FOLDER/ready is touched, so that make knows when nothing is to be done.
 from __future__ import annotations
 
 import fcntl
-import subprocess
+import subprocess  # nosec B404 # for our own commands alone
 import sys
 from pathlib import Path
 
@@ -20,7 +20,7 @@ BOOTSTRAP = "requirements/bootstrap.lock"
 
 def run(*command: str | Path) -> None:
     """Run a command of the set-up; its failure ends ours, with its own message above."""
-    if subprocess.run(command).returncode:
+    if subprocess.run(command).returncode:  # noqa: S603 # nosec B603 # no words of others
         raise SystemExit(f"set-up failed: {' '.join(map(str, command))}")
 
 
@@ -46,7 +46,7 @@ def version(python: Path) -> tuple[int, ...]:
     """The (major, minor) of an interpreter; () where it is not there or does not start."""
     code = "import sys; print(*sys.version_info[:2])"
     try:
-        done = subprocess.run([python, "-c", code], capture_output=True, text=True)
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True)  # noqa: S603 # nosec B603 # no words of others
     except OSError:
         return ()
     return tuple(map(int, done.stdout.split())) if done.returncode == 0 else ()

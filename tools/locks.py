@@ -10,7 +10,7 @@ left out: they are installed from this tree.
 from __future__ import annotations
 
 import re
-import subprocess
+import subprocess  # nosec B404 # for our own commands alone
 import sys
 import tomllib
 from pathlib import Path
@@ -24,6 +24,16 @@ DISTRIBUTIONS = tuple(
 SERVED_EXTRAS = ("databases", "fast", "tracing")
 """The extras that services in production have."""
 ADDRESS = re.compile(r"://|^\s*--(?!hash=)|^\s*-\w")
+PIN = re.compile(r"^([\w.-]+)==(\S+).*?((?:\s+--hash=sha256:[0-9a-f]{64})+)$", re.M)
+
+
+def pins(lock: Path) -> dict[tuple[str, str], list[str]]:
+    """The SHA-256 of each file that may be installed, in hexadecimal, by name and version."""
+    joined = lock.read_text("utf-8").replace("\\\n", " ")
+    return {
+        (name, version): re.findall(r"sha256:(\w+)", hashes)
+        for name, version, hashes in PIN.findall(joined)
+    }
 
 
 def requirements() -> dict[str, list[str]]:
@@ -64,7 +74,7 @@ def compile_lock(name: str, lines: list[str], extra: list[str]) -> None:
     ]
     if name == "image":
         command.append(f"--constraint={ROOT / 'requirements' / 'dev.lock'}")
-    subprocess.run([*command, *extra], input="\n".join(lines), text=True, check=True, cwd=ROOT)
+    subprocess.run([*command, *extra], input="\n".join(lines), text=True, check=True, cwd=ROOT)  # noqa: S603 # nosec B603 # no words of others
     locked = path.read_text().splitlines()
     for number, line in enumerate(locked, 1):
         if ADDRESS.search(line):

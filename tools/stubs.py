@@ -14,7 +14,7 @@ from __future__ import annotations
 import filecmp
 import os
 import re
-import subprocess
+import subprocess  # nosec B404 # for our own commands alone
 import sys
 import tempfile
 from importlib.resources import files
@@ -78,7 +78,7 @@ def import_all() -> None:
     code = "".join(f"import {name}\n" for name in names)
     path = os.pathsep.join(map(str, ROOTS))
     command = [sys.executable, "-W", "error", "-c", code]
-    if subprocess.run(command, env={**os.environ, "PYTHONPATH": path}).returncode:
+    if subprocess.run(command, env={**os.environ, "PYTHONPATH": path}).returncode:  # noqa: S603 # nosec B603 # no words of others
         raise SystemExit("the stubs do not import under the oldest runtimes")
 
 

@@ -11,22 +11,27 @@ from tools.tiles.__main__ import SPRITE
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+def sprite() -> ET.Element:
+    """The root of the pictures' document."""
+    return ET.parse(SPRITE).getroot()  # noqa: S314  # drawn by tools/tiles
+
+
 def test_there_is_a_picture_of_every_tile_on_the_wire_and_of_the_back() -> None:
-    symbols = [symbol.get("id") for symbol in ET.parse(SPRITE).getroot().findall(f"{SVG}symbol")]
+    symbols = [symbol.get("id") for symbol in sprite().findall(f"{SVG}symbol")]
     assert sorted(symbols) == sorted(f"t{code}" for code in {notation.FACE_DOWN, *notation.TILES})
 
 
 def test_no_two_pictures_are_alike() -> None:
     drawings = [
         b"".join(ET.tostring(shape) for shape in symbol)
-        for symbol in ET.parse(SPRITE).getroot().findall(f"{SVG}symbol")
+        for symbol in sprite().findall(f"{SVG}symbol")
     ]
     assert len(set(drawings)) == len(drawings)
 
 
 def test_a_picture_carries_its_colours_and_refers_to_nothing() -> None:
     """`<use>` draws them from another document, under a policy without inline style."""
-    for part in ET.parse(SPRITE).getroot().iter():
+    for part in sprite().iter():
         assert not {"style", "class", "href"} & part.attrib.keys(), part.attrib
         assert part.tag.removeprefix(SVG) not in {"style", "script", "use", "image"}
 

@@ -17,8 +17,8 @@ from fangcheng_console.settings import ConsoleSettings
 from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import Settings
 from fangcheng_kit.app import _OVERTIME_SECONDS
-from fangcheng_kit.principal import SHORTEST_KEY
 from fangcheng_kit.settings import load, split_address, unknown_variables
+from fangcheng_kit.tokens import SHORTEST_KEY
 from fangcheng_matchmaking.pools import load_pools
 from fangcheng_matchmaking.settings import MatchmakingSettings
 from fangcheng_suite.commands import app

@@ -55,7 +55,7 @@ TERMS = Terms(
 )
 POOR = Problem(reason="INSUFFICIENT_BALANCE", message="too little")
 
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  # names are random
 
 
 def new(number: int, request_id: str = "r", **more: object) -> NewTicket:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import yaml
-from google.protobuf.message import Message
 
 from . import contracts
+from .evening import Evening
 
 LIST = Path(__file__).with_name("visible.yaml")
 OPERATORS = "operators: "
 """What a reason begins with where the field is never filled for a player."""
 
 
+@cache
 def visible() -> dict[str, dict[str, str]]:
     """Message, field, reason."""
     found: dict[str, dict[str, str]] = yaml.safe_load(LIST.read_text("utf-8"))
@@ -39,20 +41,6 @@ def reachable() -> dict[str, set[str]]:
     }
 
 
-def filled(message: Message) -> set[str]:
-    """The fields that are set in a message, and in the messages within it."""
-    found = set()
-    for field, value in message.ListFields():
-        found.add(f"{field.containing_type.full_name}.{field.name}")
-        if field.message_type is None:
-            continue
-        if field.message_type.GetOptions().map_entry:
-            value = [one for one in value.values() if isinstance(one, Message)]
-        for one in [value] if isinstance(value, Message) else value:
-            found |= filled(one)
-    return found
-
-
 def test_every_field_that_can_reach_a_player_was_reviewed() -> None:
     """A new field: ask what it tells whom, mend the service if it must not, then write why it may.
 
@@ -75,3 +63,10 @@ def test_every_field_has_a_reason_in_words() -> None:
         if len(str(reason).removeprefix(OPERATORS).split()) < 2
     ]
     assert short == []
+
+
+def test_what_is_for_operators_no_player_was_sent(evening: Evening) -> None:
+    """Of an evening: a table from its first event to its last, and the answer to every call."""
+    assert evening.filled["player"] & for_operators() == set()
+    assert len(evening.filled["player"]) > 200
+    assert len(evening.filled["operator"] & for_operators()) > 3

@@ -94,7 +94,7 @@ async def test_tokens_leave_this_host_in_plain_text_only_where_that_was_asked_fo
 ) -> None:
     async with served(tmp_path) as wallet:
         # Linux takes this address for its own, but it is none of loopback's.
-        target = wallet.running.address.replace("127.0.0.1", "0.0.0.0")
+        target = wallet.running.address.replace("127.0.0.1", "0.0.0.0")  # noqa: S104
         with pytest.raises(SuiteError, match="in plain text"):
             await House(Access(lambda service: target, KEY)).fund("robo", POOL)
         await House(Access(lambda service: target, KEY, plaintext=True)).fund("robo", POOL)

@@ -104,11 +104,11 @@ class Suite:
                 )
                 await stub.Deposit(deposit)
 
-    async def queue(self, player: str, **headers: str) -> str:
+    async def queue(self, player: str, request_id: str = "q", **headers: str) -> str:
         """Queue a player; his ticket."""
         async with self.channel("matchmaking", f"player:{player}") as channel:
             stub: Any = MatchmakingServiceStub(channel)
-            request = matchmaking_pb2.JoinQueueRequest(request_id="q", pool_id="silver")
+            request = matchmaking_pb2.JoinQueueRequest(request_id=request_id, pool_id="silver")
             joined = await stub.JoinQueue(request, metadata=list(headers.items()))
             return str(joined.ticket.ticket_id)
 

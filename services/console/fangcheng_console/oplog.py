@@ -169,7 +169,7 @@ class OpLog:
             raise Ended(f"line {act.number} has its outcome")
         entry = self._new("repeat", person, act.verb, act.target, act=act.number)
         written = await self._write(entry)
-        assert written is not None  # noqa: S101 - only request ids and outcomes are refused
+        assert written is not None  # noqa: S101 # nosec B101 # only request ids and outcomes are refused
         return written
 
     async def end(
@@ -194,7 +194,7 @@ class OpLog:
         """Write something that is done by being written, or was done by the console itself."""
         entry = self._new("note", person, verb, target or Target(), None, reason, case_id, detail)
         written = await self._write(entry)
-        assert written is not None  # noqa: S101 - only request ids and outcomes are refused
+        assert written is not None  # noqa: S101 # nosec B101 # only request ids and outcomes are refused
         return written
 
     async def story(self, request_id: str) -> Story | None:
@@ -264,14 +264,14 @@ class OpLog:
         """Add a line; None where it would be the second act of a request id, or last outcome."""
         columns, marks = ", ".join(line), ", ".join("?" * len(line))
         rows = await self.db.rows(
-            f"INSERT INTO log ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608
+            f"INSERT INTO log ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608 # nosec B608 # names written in this file
             f" RETURNING {_COLUMNS}",
             *line.values(),
         )
         return _entry(rows[0]) if rows else None
 
     async def _read(self, where: str, *values: object) -> list[Entry]:
-        rows = await self.db.rows(f"SELECT {_COLUMNS} FROM log WHERE {where}", *values)  # noqa: S608
+        rows = await self.db.rows(f"SELECT {_COLUMNS} FROM log WHERE {where}", *values)  # noqa: S608 # nosec B608 # written in this file
         return [_entry(row) for row in rows]
 
 
@@ -320,7 +320,7 @@ def _conditions(sought: Sought) -> tuple[str, list[object]]:
     if sought.target:
         # One by one, each with the condition of its index: with OR none of them serves it.
         found = " UNION ".join(
-            f"SELECT number FROM log WHERE kind IN ('act', 'note') AND {name} = ? AND {name} <> ''"  # noqa: S608
+            f"SELECT number FROM log WHERE kind IN ('act', 'note') AND {name} = ? AND {name} <> ''"  # noqa: S608 # nosec B608 # names written in this file
             for name in _SOUGHT
         )
         also(f"number IN ({found})", *[sought.target] * len(_SOUGHT))

@@ -299,7 +299,7 @@ class Matchmaker:
         if ticket is None:
             return Status(None, await self._tables.seat_of(player_id))
         member = ticket.member(player_id)
-        assert member is not None  # noqa: S101 - whose live ticket it is
+        assert member is not None  # noqa: S101 # nosec B101 # whose live ticket it is
         if ticket.state is not TicketState.ASSIGNED:
             return Status(self.board.view(ticket), None, member.hold_ids)
         table_id = ticket.table_id or ""

@@ -72,7 +72,7 @@ class _PostgresDb:
         self._loop.close()
 
     async def _fetch(self, sql: str, values: tuple[object, ...]) -> list[Any]:
-        assert self._db is not None  # noqa: S101 - `begin` has made it
+        assert self._db is not None  # noqa: S101 # nosec B101 # `begin` has made it
         rows: list[Any] = await self._db.fetch(numbered(sql), *values)
         return rows
 

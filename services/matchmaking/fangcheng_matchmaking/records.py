@@ -54,7 +54,7 @@ class Db(Protocol):
 
 def count_up(db: Db, name: str) -> int:
     """The next number of a kind, `change` or `number`."""
-    ((value,),) = db.rows(f"UPDATE heads SET {name} = {name} + 1 RETURNING {name}")  # noqa: S608 - a constant
+    ((value,),) = db.rows(f"UPDATE heads SET {name} = {name} + 1 RETURNING {name}")  # noqa: S608 # nosec B608 # a constant
     return int(value)
 
 
@@ -97,7 +97,7 @@ def read_at_table(db: Db, table_id: str) -> list[Ticket]:
 
 def read_tickets(db: Db, where: str, *values: object) -> list[Ticket]:
     """The tickets that a condition selects."""
-    rows = db.rows(f"SELECT {_COLUMNS} FROM tickets WHERE {where}", *values)  # noqa: S608 - written here
+    rows = db.rows(f"SELECT {_COLUMNS} FROM tickets WHERE {where}", *values)  # noqa: S608 # nosec B608 # written here
     return [_read(*row) for row in rows]
 
 
@@ -212,7 +212,7 @@ def insert_ticket(db: Db, new: NewTicket) -> Ticket:
 
 def read_rooms(db: Db, where: str, *values: object) -> list[Room]:
     """The rooms that a condition selects."""
-    rows = db.rows(f"SELECT record FROM rooms WHERE {where}", *values)  # noqa: S608 - written here
+    rows = db.rows(f"SELECT record FROM rooms WHERE {where}", *values)  # noqa: S608 # nosec B608 # written here
     return [msgspec.json.decode(record, type=Room) for (record,) in rows]
 
 
@@ -299,7 +299,7 @@ def read_match(db: Db, match_id: str) -> Match:
 def read_matches(db: Db, where: str, *values: object) -> list[Match]:
     """The matches that a condition selects, the oldest first."""
     rows = db.rows(
-        f"SELECT record FROM matches WHERE {where} ORDER BY formed_ms, match_id",  # noqa: S608 - written here
+        f"SELECT record FROM matches WHERE {where} ORDER BY formed_ms, match_id",  # noqa: S608 # nosec B608 # written here
         *values,
     )
     return [msgspec.json.decode(record, type=Match) for (record,) in rows]

@@ -300,7 +300,7 @@ class SqlStore(SqlShared, SqlPrivacy):
 
         def call(db: Db) -> int:
             gone = db.rows(
-                f"DELETE FROM tickets WHERE queued_ms < ?"  # noqa: S608 - a constant
+                f"DELETE FROM tickets WHERE queued_ms < ?"  # noqa: S608 # nosec B608 # a constant
                 f" AND state NOT IN {LIVE_STATES} RETURNING number",
                 before_ms,
             )

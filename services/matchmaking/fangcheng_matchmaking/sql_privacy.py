@@ -99,7 +99,7 @@ class SqlPrivacy(SqlCalls):
 
         def call(db: Db) -> list[tuple[Any, ...]]:
             return db.rows(
-                f"SELECT {kind.key}, record FROM {kind.name} WHERE {kind.key} > ?"  # noqa: S608 - constants
+                f"SELECT {kind.key}, record FROM {kind.name} WHERE {kind.key} > ?"  # noqa: S608 # nosec B608 # constants
                 f" ORDER BY {kind.key} LIMIT {_AT_ONCE}",
                 after,
             )
@@ -137,14 +137,14 @@ def _without(kind: _Kind, keys: Sequence[int | str], erasure: Erasure) -> Callab
         changed = 0
         for key in keys:
             for (record,) in db.rows(
-                f"SELECT record FROM {kind.name} WHERE {kind.key} = ?",  # noqa: S608 - constants
+                f"SELECT record FROM {kind.name} WHERE {kind.key} = ?",  # noqa: S608 # nosec B608 # constants
                 key,
             ):
                 masked = kind.masked(record, erasure)
                 if masked != record:
                     changed += 1
                     db.rows(
-                        f"UPDATE {kind.name} SET record = ? WHERE {kind.key} = ?",  # noqa: S608 - constants
+                        f"UPDATE {kind.name} SET record = ? WHERE {kind.key} = ?",  # noqa: S608 # nosec B608 # constants
                         masked,
                         key,
                     )

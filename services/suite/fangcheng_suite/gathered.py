@@ -74,7 +74,7 @@ class Gathered:
         return int(str(self._position("mute")))
 
     def _position(self, column: str) -> object:
-        (found,) = self._db.execute(f"SELECT {column} FROM position").fetchone()  # noqa: S608
+        (found,) = self._db.execute(f"SELECT {column} FROM position").fetchone()  # noqa: S608 # nosec B608 # a column's name, of ours
         return found
 
     def add(self, facts: Iterable[HandFacts], mute: int, cursor: str, last: str) -> None:

@@ -16,7 +16,7 @@ async def join(db: Any, owner: Owner, lease_ms: int) -> None:
     """Begin a lease; forget owners that ended long ago."""
     await db.execute("DELETE FROM owners WHERE until < now() - interval '7 days'")
     await db.execute(
-        f"INSERT INTO owners (owner_id, endpoint, version, until)"  # noqa: S608
+        f"INSERT INTO owners (owner_id, endpoint, version, until)"  # noqa: S608 # nosec B608 # constants of this file
         f" VALUES ($1, $2, $3, {_UNTIL.format('$4::bigint')}) ON CONFLICT (owner_id) DO UPDATE"
         " SET endpoint = excluded.endpoint, version = excluded.version, until = excluded.until",
         owner.owner_id,
@@ -32,7 +32,7 @@ async def renew(db: Any, owner_id: str, lease_ms: int) -> bool:
     The row is locked before the clock is read, so that whoever claims sees one or the other.
     """
     was_alive: bool | None = await db.fetchval(
-        f"WITH before AS (SELECT until FROM owners WHERE owner_id = $1 FOR UPDATE)"  # noqa: S608
+        f"WITH before AS (SELECT until FROM owners WHERE owner_id = $1 FOR UPDATE)"  # noqa: S608 # nosec B608 # constants of this file
         f" UPDATE owners SET until = {_UNTIL.format('$2::bigint')} FROM before"
         " WHERE owner_id = $1 RETURNING before.until > clock_timestamp()",
         owner_id,
@@ -51,7 +51,7 @@ async def claim(
 ) -> list[Claim]:
     """Take over what nobody owns; what another process is claiming at this moment is its."""
     rows = await db.fetch(
-        f"WITH free AS ("  # noqa: S608
+        f"WITH free AS ("  # noqa: S608 # nosec B608 # constants of this file
         "  SELECT h.place, t.table_id, h.owner_id <> '' AS abandoned"
         "  FROM heads h JOIN tables t USING (place)"
         "  JOIN unnest($2::text[], $3::integer[]) AS plays (rule_set, revision)"

@@ -90,7 +90,7 @@ class Relays:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, endpoint: str, relay: _Relay) -> None:
-        assert self._open_stream is not None  # noqa: S101  # or no seat would be passed on
+        assert self._open_stream is not None  # noqa: S101 # nosec B101 # or no seat would be passed on
         stream = self._open_stream(endpoint, relay.asked())
         try:
             while (answer := await stream.read()) is not grpc.aio.EOF:

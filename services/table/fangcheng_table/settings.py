@@ -135,6 +135,6 @@ class TableSettings(Settings):
             split_address(advertised)
             return advertised
         host, _ = split_address(info.data.get("listen", "127.0.0.1:0"))
-        if host in ("0.0.0.0", "::"):  # noqa: S104 (looked for, not listened on)
+        if host in ("0.0.0.0", "::"):  # noqa: S104 # nosec B104 # looked for, not listened on
             raise ValueError("it must be set where the service listens on all addresses of a host")
         return advertised

@@ -356,7 +356,7 @@ _Outcome = tuple[_Work, Any, Exception | None]
 def _each(db: sqlite3.Connection, batch: Sequence[_Work]) -> Iterator[_Outcome]:
     """Do one piece of work after the other; each that cannot be done leaves nothing."""
     for work in batch:
-        assert not isinstance(work.do, _Append)  # noqa: S101 (told apart before)
+        assert not isinstance(work.do, _Append)  # noqa: S101 # nosec B101 # told apart before
         db.execute("SAVEPOINT work")
         try:
             yield work, work.do(db), None

@@ -49,7 +49,7 @@ def claim(
     if alive is None:
         return []
     rows = db.execute(
-        f"SELECT place, table_id, epoch + 1, owner_id <> '', rule_set, revision FROM tables"  # noqa: S608
+        f"SELECT place, table_id, epoch + 1, owner_id <> '', rule_set, revision FROM tables"  # noqa: S608 # nosec B608 # a constant
         f" WHERE done = 0 AND NOT {_LIVE} AND (? = '' OR table_id = ?) ORDER BY place",
         (now_ms, table_id, table_id),
     )

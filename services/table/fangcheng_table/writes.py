@@ -81,6 +81,6 @@ def add_action(table_place: int, action: OperatorAction) -> Query:
 def _insert(into: str, unless: str = "", **values: Any) -> Query:
     names, marks = ", ".join(values), ", ".join("?" * len(values))
     return Query(
-        f"INSERT INTO {into} ({names}) VALUES ({marks}){unless} RETURNING place",  # noqa: S608
+        f"INSERT INTO {into} ({names}) VALUES ({marks}){unless} RETURNING place",  # noqa: S608 # nosec B608 # names are of ours
         tuple(values.values()),
     )

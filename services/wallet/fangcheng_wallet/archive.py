@@ -143,7 +143,7 @@ async def _close(
         text = await db.fetchval("SELECT closing FROM archives ORDER BY until_us DESC LIMIT 1")
         closing = {row[0]: row for row in json.loads(text)}
     closing |= {row[0]: list(row) for row in await db.fetch(_CLOSING, last_posting)}
-    count = await db.fetchval(f"SELECT count(*) FROM postings_{name}")  # noqa: S608  # digits
+    count = await db.fetchval(f"SELECT count(*) FROM postings_{name}")  # noqa: S608 # nosec B608 # digits
     done = Archive(month, count, last_operation, last_posting, head.hex())
     return done, sorted(closing.values()), until_us
 

@@ -394,7 +394,7 @@ def _number(step: Step) -> int:
 
 def _linked(step: Step) -> LinkedOperation:
     one = step.operation
-    assert one is not None  # noqa: S101  # only such are kept
+    assert one is not None  # noqa: S101 # nosec B101 # only such are kept
     return LinkedOperation(
         *(one.number, one.verb, one.key, one.time_us, one.body, one.answer),
         postings=[

@@ -284,7 +284,7 @@ WHERE id > :after AND id <= :last AND verb IN ({", ".join(map(repr, SAYING))})
     WHERE reversed.key = operations.key AND reversed.verb = 'settle'
         AND instr(reversed.body, :who) > 0
 )) ORDER BY id LIMIT :limit
-"""  # noqa: S608 - constants
+"""  # noqa: S608 # nosec B608 # constants
 
 
 def saying(

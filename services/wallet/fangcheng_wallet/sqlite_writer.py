@@ -208,7 +208,7 @@ class Journal:
 
     def _write_operation(self, step: Step) -> None:
         one = step.operation
-        assert one is not None  # noqa: S101  # checked by the caller
+        assert one is not None  # noqa: S101 # nosec B101 # checked by the caller
         players = {hold.account: hold.player_id for hold in step.placed}
         self._db.executemany(
             "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

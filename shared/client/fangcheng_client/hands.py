@@ -357,7 +357,7 @@ class _Job:
                 elif now - since > self._give_up_seconds:
                     raise
                 await asyncio.sleep(
-                    problem.retry_after_seconds or pause_seconds * random.uniform(0.5, 1)  # noqa: S311
+                    problem.retry_after_seconds or pause_seconds * random.uniform(0.5, 1)  # noqa: S311 # nosec B311 # no secret
                 )
                 pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
 

@@ -265,6 +265,6 @@ class Breaks:
         """Wait, longer each time; spread out, so that the viewers of a lost replica do not all come
         back at once.
         """
-        seconds = self._pause_seconds * random.uniform(0.5, 1.0)  # noqa: S311 (no secret)
+        seconds = self._pause_seconds * random.uniform(0.5, 1.0)  # noqa: S311 # nosec B311 # no secret
         self._pause_seconds = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
         await asyncio.sleep(seconds)

@@ -121,7 +121,7 @@ class Calls(grpc.aio.ServerInterceptor):
         trace_context.enter(span.trace)
         _present.set(call)
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 (gRPC gives each call a task)
+        assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
         task.add_done_callback(lambda task: self._end(call, task))
 
         wrapped = self._handlers.get(path)
@@ -261,7 +261,7 @@ class Calls(grpc.aio.ServerInterceptor):
         Until its caller's token expires, and what is sent with it.
         """
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 (gRPC gives each call a task)
+        assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
         self._streams[task] = call
         timer: asyncio.TimerHandle | None = None
 
@@ -300,7 +300,7 @@ class Calls(grpc.aio.ServerInterceptor):
             return
         if isinstance(error, asyncio.CancelledError):
             task = asyncio.current_task()
-            assert task is not None  # noqa: S101 (gRPC gives each call a task)
+            assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
             ended = self._ended.get(task)
             if ended is None:
                 gone = context.time_remaining() == 0

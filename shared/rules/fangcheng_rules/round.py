@@ -98,7 +98,7 @@ from .wall import DEALT, dealt_indices
 TURNS_RUN_OUT_TO_TRUSTEE = 3
 """Turns in a row that run out before the table plays for the seat (rules/README)."""
 
-_RANK = {"win": 3, "kong": 2, "pong": 2, "chi": 1, "false_win": 0, "pass": 0}
+_RANK = {"win": 3, "kong": 2, "pong": 2, "chi": 1, "false_win": 0, "pass": 0}  # nosec B105 # no password
 """Precedence of claims."""
 
 

@@ -236,7 +236,7 @@ def play_hands(
     seen: Callable[[Round, Sequence[Event]], None] | None = None,
 ) -> Iterator[tuple[Round, list[Event]]]:
     """Play hands one after another, the dealer moving as the rule set says."""
-    chance = random.Random(seed)  # noqa: S311  # a simulation is to be repeatable
+    chance = random.Random(seed)  # noqa: S311 # nosec B311 # a simulation is to be repeatable
     complete = rule_set.complete(options)
 
     def roll(dice: int) -> tuple[int, ...]:

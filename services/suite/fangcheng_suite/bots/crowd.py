@@ -46,14 +46,14 @@ def make_bots(
     numbers: Sequence[int], access: Access, turn_seconds: float = 0.0, seed: int | None = None
 ) -> list[Bot]:
     """Bots by their numbers; the seed makes their choices by chance repeatable."""
-    chance = random.Random(seed)  # noqa: S311 (no secret)
+    chance = random.Random(seed)  # noqa: S311 # nosec B311 # no secret
     return [
         Bot(
             player_id=bot_id(number),
             name=bot_name(number),
             access=access,
             turn_seconds=turn_seconds,
-            chance=random.Random(chance.random()),  # noqa: S311 (no secret)
+            chance=random.Random(chance.random()),  # noqa: S311 # nosec B311 # no secret
         )
         for number in numbers
     ]

@@ -45,7 +45,7 @@ async def keep_bots(
                 access,
                 bot_name(number),
                 turn_seconds,
-                random.Random(),  # noqa: S311 (no secret)
+                random.Random(),  # noqa: S311 # nosec B311 # no secret
             )
             tasks.append(asyncio.create_task(keep_bot(bot, pool, house, stop, report)))
     report(f"{count} bots wait in each of: {', '.join(pools)}")

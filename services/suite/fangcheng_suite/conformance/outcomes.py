@@ -127,7 +127,7 @@ async def batch(trial: Trial) -> None:
 @_check
 async def cut_off(trial: Trial) -> None:
     """Calls that were cut off are settled once when they are repeated, or not at all."""
-    chance = random.Random(1)  # noqa: S311 (moments, not secrets)
+    chance = random.Random(1)  # noqa: S311 # nosec B311 # moments, not secrets
     requests = [trial.settlement(trial.pay(0, 1, 3)) for _ in range(_CUT_CALLS)]
 
     async def cut(request: wire.SettleRequest) -> None:

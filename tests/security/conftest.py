@@ -1,0 +1,18 @@
+"""One evening for all tests of this folder."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.suite.whole import KEY
+
+from . import callers
+from .evening import Evening, spend
+
+
+@pytest.fixture(scope="session")
+def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
+    everybody = [*callers.players(KEY), *callers.others(KEY)]
+    return asyncio.run(spend(tmp_path_factory.mktemp("security"), everybody))

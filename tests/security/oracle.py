@@ -1,0 +1,50 @@
+"""What must come of a call, from the options beside it and who calls; nothing here is the kit's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from google.protobuf.descriptor import MethodDescriptor
+
+from fangcheng.access.v1 import access_pb2
+
+from . import contracts
+
+ADMITTED = "admitted"
+"""The handler was reached. It may refuse what is asked for, with any status of its contract."""
+
+ROLES = {
+    "player": access_pb2.ROLE_PLAYER,
+    "operator": access_pb2.ROLE_OPERATOR,
+    "service": access_pb2.ROLE_SERVICE,
+}
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who calls, and who he is in truth."""
+
+    name: str
+    metadata: tuple[tuple[str, str | bytes], ...] = ()
+    kind: str = ""
+    """`player`, `operator`, `service` or `viewer`; empty: nobody can tell who it is."""
+    id: str = ""
+    scopes: frozenset[str] = frozenset()
+    refused: str = ""
+    """The status of whatever he calls, for what is wrong with his metadata besides."""
+
+
+def expected(call: MethodDescriptor, caller: Caller) -> str:
+    """A status, or `ADMITTED`."""
+    need = contracts.need(call)
+    if not caller.kind:
+        return "UNAUTHENTICATED"
+    if caller.refused:
+        return caller.refused
+    if ROLES.get(caller.kind) not in need.roles:
+        return "PERMISSION_DENIED"
+    if caller.kind == "service" and need.services and caller.id not in need.services:
+        return "PERMISSION_DENIED"
+    if need.scope and need.scope not in caller.scopes:
+        return "PERMISSION_DENIED"
+    return ADMITTED
