@@ -16,7 +16,7 @@ from fangcheng_suite.errors import SuiteError
 from fangcheng_suite.render import Ink
 from fangcheng_suite.replaying import show_replay
 from fangcheng_suite.verify import followed, verify
-from tests.fuzz.mutations import broken, made, mutate
+from tests.fuzz.mutations import Mutator
 from tests.fuzz.shares import chance, counted, in_words
 from tests.table.hands import played_record
 
@@ -35,17 +35,18 @@ def test_a_record_checks_out_or_is_refused_in_words(tmp_path: Path) -> None:
 
 def _written(rng: random.Random, folder: Path) -> Path:
     """A file like those that `fangcheng record --json` writes."""
+    mutator = Mutator(rng)
     record = played_record(rng.choice(RULE_SETS).id, rng.randrange(2))
     if rng.random() < 0.05:
-        record.CopyFrom(made(rng, records_pb2.HandRecord.DESCRIPTOR))
+        record.CopyFrom(mutator.made(records_pb2.HandRecord.DESCRIPTOR))
     for _ in range(rng.choice((1, 1, 2, 3))):
-        mutate(rng, record)
+        mutator.mutate(record)
     file = folder / "hand.json"
     try:
         data = json_format.MessageToJson(record, preserving_proto_field_name=True).encode()
     except (ValueError, json_format.SerializeToJsonError):
         data = b"{}"  # a time or the like that has no text
-    file.write_bytes(broken(rng, data) if rng.random() < 0.1 else data)
+    file.write_bytes(mutator.broken(data) if rng.random() < 0.1 else data)
     return file
 
 

@@ -37,6 +37,16 @@ class Service:
         """A process of it runs."""
         return self._process is not None and self._process.returncode is None
 
+    def memory(self) -> int:
+        """Bytes of memory that it has in use."""
+        assert self._process is not None
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return next(
+            1_024 * int(line.split()[1])
+            for line in status.splitlines()
+            if line.startswith("VmRSS:")
+        )
+
     async def start(self) -> None:
         """Start a process; it serves when this returns."""
         self._port_file.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from fangcheng.table.v1 import records_pb2, state_pb2
 from fangcheng_table import operating
@@ -213,6 +214,12 @@ async def test_finished_hands_are_listed_newest_first_by_what_is_asked(service):
     third = entries[3].ended
     assert await listed(keeper, since=third) == all_hands[:4]
     assert await listed(keeper, until=third) == all_hands[4:]
+    for bound in ("since", "until"):
+        for time in (Timestamp(seconds=2**40), Timestamp(nanos=-1), Timestamp(nanos=10**9)):
+            never = records_pb2.ListHandRecordsRequest(**{bound: time})
+            assert await refused(keeper.ListHandRecords(never)) == (
+                "INVALID_ARGUMENT", "INVALID_TIME", bound,
+            )  # fmt: skip
 
 
 async def test_a_player_lists_its_own_hands(service):

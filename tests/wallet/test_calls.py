@@ -418,3 +418,9 @@ async def test_the_chain_follows_the_ledger_and_keeps_its_heads(wallet: Served) 
     other = await wallet.operator.wallet.VerifyLedger(noted)
     assert not other.intact
     assert other.finding
+    for nothing in ("discard", "9f2", "方"):
+        noted.head = nothing
+        assert await refused(wallet.operator.wallet.VerifyLedger(noted)) == (
+            "INVALID_ARGUMENT", "INVALID_HEAD", "head",
+        )  # fmt: skip
+    assert (await wallet.operator.wallet.VerifyLedger(wire.VerifyLedgerRequest(head="x"))).intact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ import pytest
 from google.protobuf import text_format
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import (
-    DescriptorProto,
     FileDescriptorProto,
     MethodDescriptorProto,
     ServiceDescriptorProto,
@@ -29,6 +27,7 @@ from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng_evaluation import bulk
 from fangcheng_evaluation.service import analysis_of, score_of
 from fangcheng_rules.packed import evaluate
+from tests.examples import examples_of, protodoc
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTOS = ROOT / "protos"
@@ -36,9 +35,6 @@ STUBS = sorted(
     ".".join(path.relative_to(PROTOS).with_suffix("").parts)
     for path in PROTOS.joinpath("fangcheng").rglob("*_pb2*.py")
 )
-
-sys.path.insert(0, str(ROOT / "tools"))
-protodoc = importlib.import_module("protodoc")
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +59,7 @@ def test_an_element_without_a_comment_is_found(files: list[FileDescriptorProto])
 @pytest.fixture(scope="module")
 def examples(files: list[FileDescriptorProto]) -> dict[str, list[str]]:
     """The examples of each message, as text."""
-    found = {}
-    for file in files:
-        comments = protodoc.Comments(file)
-        for name, element, path in protodoc.elements(file):
-            if isinstance(element, DescriptorProto):
-                _, _, given = comments.of(*path).partition("Example")
-                found[name] = re.findall(r"`(\{.*?\})`", " ".join(given.split()))
-    return found
+    return examples_of(files)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from fangcheng_kit.privacy import Erasure, line, profile_field
 from .errors import PlayerAtTable, TableArchived, TableNotOver
 from .events import PlayerSeated, SeatPlan, TableCreated
 from .records import Records
-from .store import Filter, Found, Journal, HandFilter
+from .store import Filter, Found, HandFilter, Journal
 
 _AT_ONCE = 200
 
@@ -131,11 +132,10 @@ class Personal:
         while found := await self._journal.hands(wanted, before, _AT_ONCE):
             before = found[-1].place
             for entry in (one.entry for one in found):
-                try:
+                did: list[dict[str, Any]] | None = None
+                with contextlib.suppress(TableArchived):
                     record = await self._records.record(entry.table_id, entry.hand_number)
-                    did = {"did": _did(record, entry.player_ids.index(player_id))}
-                except TableArchived:
-                    did = {"archived": True}
+                    did = _did(record, entry.player_ids.index(player_id))
                 yield line(
                     "hand",
                     table_id=entry.table_id,
@@ -146,7 +146,8 @@ class Personal:
                     seat=entry.player_ids.index(player_id),
                     player_ids=list(entry.player_ids),
                     labels=dict(entry.labels),
-                    **did,
+                    did=did,
+                    archived=did is None or None,
                 )
 
 
@@ -164,14 +165,16 @@ def _seated(event: object, player_id: str) -> tuple[int, SeatPlan] | None:
 
 def _did(record: wire.HandRecord, seat: int) -> list[dict[str, Any]]:
     """What happened by a seat's doing, or to it alone, in a hand."""
-    did = []
+    did: list[dict[str, Any]] = []
     for event in record.events:
         kind = event.WhichOneof("kind")
-        told = getattr(event, kind or "", None)
-        field = told and told.DESCRIPTOR.fields_by_name.get("seat")
-        if field is not None and told.seat == seat:
+        if kind is None:
+            continue
+        told = getattr(event, kind)
+        if "seat" in told.DESCRIPTOR.fields_by_name and told.seat == seat:
             fields = json_format.MessageToDict(told, preserving_proto_field_name=True)
-            did.append({kind: {name: fields[name] for name in fields if name != "seat"}})
+            fields.pop("seat", None)
+            did.append({kind: fields})
     return did
 
 

@@ -26,8 +26,8 @@ from fangcheng_kit.principal import current
 
 from . import convert, votes
 from .clocks import Patience
-from .errors import NotOperator
 from .erasing import Personal
+from .errors import NotOperator
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
 from .gameclock import GameClock

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Literal
 
 import grpc.aio
 
 from fangcheng.table.v1 import records_pb2 as wire
 from fangcheng.table.v1.records_pb2_grpc import TableRecordServiceServicer
-from fangcheng_kit import pages
+from fangcheng_kit import pages, times
 from fangcheng_kit.principal import current
 
 from .errors import OtherPlayer
@@ -57,8 +57,8 @@ class RecordServicer(TableRecordServiceServicer):
             player_id=caller or request.player_id,
             rule_set=request.rule_set,
             labels=dict(request.labels),
-            since_ms=request.since.ToMilliseconds() if request.HasField("since") else 0,
-            until_ms=request.until.ToMilliseconds() if request.HasField("until") else 0,
+            since_ms=_milliseconds(request, "since"),
+            until_ms=_milliseconds(request, "until"),
         )
         found, next_token = await self._records.page(
             wanted, pages.page_size(request.page_size), request.page_token
@@ -90,3 +90,9 @@ def _player() -> str:
     """The player who calls; empty for operators and services."""
     caller = current()
     return caller.id if caller.kind == "player" else ""
+
+
+def _milliseconds(request: wire.ListHandRecordsRequest, field: Literal["since", "until"]) -> int:
+    """A moment that bounds a list, in milliseconds since 1970; 0: none does."""
+    time = times.moment(request, field)
+    return 0 if time is None else time.ToMilliseconds()

@@ -6,8 +6,9 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from fangcheng.wallet.v1 import wallet_pb2 as wire
+from fangcheng_kit import times
 from fangcheng_wallet.audit import Audit
-from fangcheng_wallet.errors import InvalidTime
+from fangcheng_wallet.errors import InvalidHead
 from fangcheng_wallet.ledger import (
     Balance,
     Collect,
@@ -102,13 +103,18 @@ def time_us(request: Message, field: str) -> int | None:
 
     Raises ``InvalidTime`` for what is no time.
     """
-    if not request.HasField(field):
+    time = times.moment(request, field)
+    if time is None:
         return None
-    time: Timestamp = getattr(request, field)
-    # From the year 1 to the year 9999, as the message's definition says.
-    if not (-62135596800 <= time.seconds < 253402300800 and 0 <= time.nanos < 1_000_000_000):
-        raise InvalidTime(field)
     return time.seconds * 1_000_000 + -(-time.nanos // 1_000)
+
+
+def noted_head(request: wire.VerifyLedgerRequest) -> str:
+    """The head of the chain that was noted. Raises ``InvalidHead`` for what can be none."""
+    try:
+        return bytes.fromhex(request.head).hex() if request.operations else ""
+    except ValueError:
+        raise InvalidHead from None
 
 
 # To the wire.

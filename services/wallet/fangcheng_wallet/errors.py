@@ -4,7 +4,7 @@
 
     InvalidArgument     InvalidAmount, InvalidBook, DuplicateHold, TooManyPlayers, DuplicateParty,
                         UnknownParty, SelfTransfer, DuplicateFee, DuplicateCap, PlayerRequired,
-                        InvalidTime, InvalidPeriod, InvalidCursor
+                        InvalidPeriod, InvalidCursor, InvalidHead
     NotFound            UnknownWallet, UnknownCurrency, UnknownHold, UnknownSettlement
     FailedPrecondition  InsufficientBalance, PlayerFrozen, HoldNotOpen, HoldTaken, HasHolds, NotOwed
     OutOfRange          BalanceOutOfRange, TimeArchived
@@ -117,11 +117,13 @@ class PlayerRequired(InvalidArgument):
         )
 
 
-class InvalidTime(InvalidArgument):
-    """A timestamp that is none."""
+class InvalidHead(InvalidArgument):
+    """A head of the hash chain that none can be."""
 
-    def __init__(self, field: str) -> None:
-        super().__init__("INVALID_TIME", "This is no moment between the years 1 and 9999.", field)
+    def __init__(self) -> None:
+        super().__init__(
+            "INVALID_HEAD", "A head is hexadecimal; give it as VerifyLedger has told it.", "head"
+        )
 
 
 class InvalidPeriod(InvalidArgument):

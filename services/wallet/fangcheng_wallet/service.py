@@ -225,7 +225,7 @@ class Wallet(wallet_pb2_grpc.WalletServiceServicer):
         self, request: wire.VerifyLedgerRequest, context: Any
     ) -> wire.VerifyLedgerResponse:
         """See the proto."""
-        report = await self._store.verify(request.operations, request.head)
+        report = await self._store.verify(request.operations, convert.noted_head(request))
         return convert.chain_to_wire(report)
 
 

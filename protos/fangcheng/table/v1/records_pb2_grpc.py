@@ -71,8 +71,8 @@ class TableRecordServiceServicer(object):
     def ListHandRecords(self, request, context):
         """Lists finished hands, newest first, in pages. A player lists the hands that it has played.
 
-        INVALID_ARGUMENT (INVALID_PAGE_TOKEN), PERMISSION_DENIED (OTHER_PLAYER: a player asks for the hands
-        of another).
+        INVALID_ARGUMENT (INVALID_PAGE_TOKEN, INVALID_TIME), PERMISSION_DENIED (OTHER_PLAYER: a player asks
+        for the hands of another).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -47,8 +47,8 @@ class TableRecordServiceStub:
     ListHandRecords: _grpc.UnaryUnaryMultiCallable[_records_pb2.ListHandRecordsRequest, _records_pb2.ListHandRecordsResponse]
     """Lists finished hands, newest first, in pages. A player lists the hands that it has played.
 
-    INVALID_ARGUMENT (INVALID_PAGE_TOKEN), PERMISSION_DENIED (OTHER_PLAYER: a player asks for the hands
-    of another).
+    INVALID_ARGUMENT (INVALID_PAGE_TOKEN, INVALID_TIME), PERMISSION_DENIED (OTHER_PLAYER: a player asks
+    for the hands of another).
     """
     StreamFinishedHands: _grpc.UnaryStreamMultiCallable[_records_pb2.StreamFinishedHandsRequest, _records_pb2.StreamFinishedHandsResponse]
     """Streams every hand as it is finished, of all tables, from a cursor on: for ratings, checks of
@@ -75,8 +75,8 @@ class TableRecordServiceAsyncStub(TableRecordServiceStub):
     ListHandRecords: _aio.UnaryUnaryMultiCallable[_records_pb2.ListHandRecordsRequest, _records_pb2.ListHandRecordsResponse]  # type: ignore[assignment]
     """Lists finished hands, newest first, in pages. A player lists the hands that it has played.
 
-    INVALID_ARGUMENT (INVALID_PAGE_TOKEN), PERMISSION_DENIED (OTHER_PLAYER: a player asks for the hands
-    of another).
+    INVALID_ARGUMENT (INVALID_PAGE_TOKEN, INVALID_TIME), PERMISSION_DENIED (OTHER_PLAYER: a player asks
+    for the hands of another).
     """
     StreamFinishedHands: _aio.UnaryStreamMultiCallable[_records_pb2.StreamFinishedHandsRequest, _records_pb2.StreamFinishedHandsResponse]  # type: ignore[assignment]
     """Streams every hand as it is finished, of all tables, from a cursor on: for ratings, checks of
@@ -112,8 +112,8 @@ class TableRecordServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_records_pb2.ListHandRecordsResponse, _abc.Awaitable[_records_pb2.ListHandRecordsResponse]]:
         """Lists finished hands, newest first, in pages. A player lists the hands that it has played.
 
-        INVALID_ARGUMENT (INVALID_PAGE_TOKEN), PERMISSION_DENIED (OTHER_PLAYER: a player asks for the hands
-        of another).
+        INVALID_ARGUMENT (INVALID_PAGE_TOKEN, INVALID_TIME), PERMISSION_DENIED (OTHER_PLAYER: a player asks
+        for the hands of another).
         """
 
     @_abc_1.abstractmethod

@@ -259,7 +259,8 @@ class WalletServiceServicer(object):
         compares. Who has noted an earlier head can hand it in, so that a chain that was rewritten as a
         whole is found too.
 
-        A head that the chain does not have is a finding.
+        A head that the chain does not have is a finding. INVALID_ARGUMENT (INVALID_HEAD: it is not
+        hexadecimal).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

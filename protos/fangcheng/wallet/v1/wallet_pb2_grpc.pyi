@@ -131,7 +131,8 @@ class WalletServiceStub:
     compares. Who has noted an earlier head can hand it in, so that a chain that was rewritten as a
     whole is found too.
 
-    A head that the chain does not have is a finding.
+    A head that the chain does not have is a finding. INVALID_ARGUMENT (INVALID_HEAD: it is not
+    hexadecimal).
     """
 
 @_typing.type_check_only
@@ -229,7 +230,8 @@ class WalletServiceAsyncStub(WalletServiceStub):
     compares. Who has noted an earlier head can hand it in, so that a chain that was rewritten as a
     whole is found too.
 
-    A head that the chain does not have is a finding.
+    A head that the chain does not have is a finding. INVALID_ARGUMENT (INVALID_HEAD: it is not
+    hexadecimal).
     """
 
 class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -408,7 +410,8 @@ class WalletServiceServicer(metaclass=_abc_1.ABCMeta):
         compares. Who has noted an earlier head can hand it in, so that a chain that was rewritten as a
         whole is found too.
 
-        A head that the chain does not have is a finding.
+        A head that the chain does not have is a finding. INVALID_ARGUMENT (INVALID_HEAD: it is not
+        hexadecimal).
         """
 
 def add_WalletServiceServicer_to_server(servicer: WalletServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
