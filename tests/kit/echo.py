@@ -35,7 +35,9 @@ _METHODS: dict[str, tuple[bool, bool, Iterable[int], Iterable[str], str]] = {
     "Chat": (True, True, _ROLES, (), ""),
     "ForTable": (False, False, (access_pb2.ROLE_SERVICE,), ("table",), ""),
     "ForGateways": (False, False, (access_pb2.ROLE_SERVICE,), (), "act_as"),
+    "Seldom": (False, False, _ROLES, (), ""),
 }
+_PER_MINUTE = {"Seldom": 30}
 
 
 def _file() -> descriptor_pb2.FileDescriptorProto:
@@ -73,6 +75,7 @@ def _file() -> descriptor_pb2.FileDescriptorProto:
         access.roles.extend(roles)
         access.services.extend(services)
         access.scope = scope
+        access.player_calls_per_minute = _PER_MINUTE.get(name, 0)
     bare = file.service.add(name="BareService")
     bare.method.add(
         name="Unary", input_type=f".{PACKAGE}.EchoRequest", output_type=f".{PACKAGE}.EchoResponse"
@@ -162,6 +165,9 @@ class Echo:
             self.cleaned.set()
 
     async def ForTable(self, request: Any, context: Any) -> Any:
+        return await self._answer(request, context)
+
+    async def Seldom(self, request: Any, context: Any) -> Any:
         return await self._answer(request, context)
 
     async def ForGateways(self, request: Any, context: Any) -> Any:

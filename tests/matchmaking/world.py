@@ -98,6 +98,7 @@ class World:
         fields: dict[str, Any] = {
             "dev_key": KEY,
             "grace_seconds": 0.1,
+            "player_calls_per_second": 0,  # players act here at the speed of a machine
             "database": str(self.folder / "matchmaking.db"),
             "pools": self.folder / "pools.yaml",
             "table": self._targets["table"],

@@ -14,5 +14,6 @@ from .evening import Evening, spend
 
 @pytest.fixture(scope="session")
 def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
-    everybody = [*callers.players(KEY), *callers.others(KEY)]
-    return asyncio.run(spend(tmp_path_factory.mktemp("security"), everybody))
+    folder, keys = tmp_path_factory.mktemp("security"), callers.Keys(KEY)
+    jwks = str(keys.publish(folder / "jwks.json"))
+    return asyncio.run(spend(folder, callers.everybody(keys), jwks=jwks))

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from google.protobuf.message import Message
 
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.matchmaking.v1 import matchmaking_pb2, operations_pb2, rooms_pb2
+from fangcheng.matchmaking.v1 import privacy_pb2 as matchmaking_privacy
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import operators_pb2, records_pb2, state_pb2, table_pb2
+from fangcheng.wallet.v1 import privacy_pb2 as wallet_privacy
 from fangcheng.wallet.v1 import settlement_pb2, wallet_pb2
 
 from .callers import HOST, OWN
@@ -53,6 +56,19 @@ HAND = evaluation_pb2.Hand(concealed=[11, 12, 13, 24, 25, 26, 37, 37, 37, 41, 41
 OVER = rules_pb2.FinishedHand(dealer=1, seats=[rules_pb2.SeatHand()] * 4, draw=rules_pb2.DrawEnd())
 PACKED = b"I\0\0\0\0\x92\0\0\0\0\x0c\0\2\0\1\0" + bytes(16)
 AS_ORDER = {"request_id": "order", "reason": "a test", "case_id": "case-1"}
+
+
+def privacy(messages: Any) -> dict[str, Entry]:
+    """Calls that each process has about what it keeps of a player."""
+    return {
+        "ExportPlayer": Entry(lambda _: messages.ExportPlayerRequest(player_id="nobody")),
+        "ErasePlayer": Entry(
+            lambda _: messages.ErasePlayerRequest(
+                request_id="e", player_id="nobody", reason="a test"
+            )
+        ),
+    }
+
 
 EVALUATION = {
     "ListRuleSets": Entry(lambda _: evaluation_pb2.ListRuleSetsRequest()),
@@ -299,9 +315,9 @@ WALLET = {
 
 ENTRIES: dict[str, dict[str, Entry]] = {
     "evaluation": EVALUATION,
-    "matchmaking": MATCHMAKING,
+    "matchmaking": MATCHMAKING | privacy(matchmaking_privacy),
     "table": TABLE,
-    "wallet": WALLET,
+    "wallet": WALLET | privacy(wallet_privacy),
 }
 """By the process that serves the call, and its name."""
 

@@ -204,13 +204,19 @@ async def read_the_table(suite: Suite, world: World, evening: Evening) -> None:
                     evening.tell(caller, message)
 
 
-async def spend(folder: Path, callers: Sequence[Caller]) -> Evening:
-    """An evening; everything has ended."""
+async def spend(folder: Path, callers: Sequence[Caller], **settings: Any) -> Evening:
+    """An evening; everything has ended. `settings`: of every service."""
     evening = Evening(callers)
     with lines_of("suite") as logged:
         async with (
             collecting() as collector,
-            whole(folder, OFFERS, otlp_endpoint=collector.endpoint) as suite,
+            whole(
+                folder,
+                OFFERS,
+                otlp_endpoint=collector.endpoint,
+                player_calls_per_second=0,
+                **settings,
+            ) as suite,
         ):
             world, code = await world_of(suite)
             await make_every_call(suite, world, evening)

@@ -18,6 +18,8 @@ ROLES = {
     "operator": access_pb2.ROLE_OPERATOR,
     "service": access_pb2.ROLE_SERVICE,
 }
+SUITE = ("evaluation", "table", "matchmaking", "wallet", "console")
+"""Services of the suite's own."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +34,24 @@ class Caller:
     scopes: frozenset[str] = frozenset()
     refused: str = ""
     """The status of whatever he calls, for what is wrong with his metadata besides."""
+    only_at: str = ""
+    """The one process that takes him for who he is; the others refuse him."""
 
 
-def expected(call: MethodDescriptor, caller: Caller) -> str:
+def expected(process: str, call: MethodDescriptor, caller: Caller) -> str:
     """A status, or `ADMITTED`."""
     need = contracts.need(call)
     if not caller.kind:
         return "UNAUTHENTICATED"
     if caller.refused:
         return caller.refused
+    if caller.only_at not in ("", process):
+        return "PERMISSION_DENIED"
     if ROLES.get(caller.kind) not in need.roles:
         return "PERMISSION_DENIED"
     if caller.kind == "service" and need.services and caller.id not in need.services:
+        return "PERMISSION_DENIED"
+    if caller.kind == "service" and need.studio_only and caller.id in SUITE:
         return "PERMISSION_DENIED"
     if need.scope and need.scope not in caller.scopes:
         return "PERMISSION_DENIED"

@@ -45,8 +45,11 @@ def test_every_call_of_the_contracts_is_asked() -> None:
 
 def test_who_may_call_is_who_is_let_in(evening: Evening) -> None:
     wrong = []
-    for _, call, caller in cells(evening):
-        outcome, due = evening.outcomes[call.full_name, caller.name], expected(call, caller)
+    for process, call, caller in cells(evening):
+        outcome, due = (
+            evening.outcomes[call.full_name, caller.name],
+            expected(process, call, caller),
+        )
         good = is_admitted(outcome) if due == ADMITTED else outcome[0] == due
         if due == "PERMISSION_DENIED":
             good = good and outcome[1] in AT_THE_DOOR
@@ -59,7 +62,7 @@ def test_what_is_one_players_is_refused_to_another(evening: Evening) -> None:
     wrong = []
     for process, call, caller in cells(evening):
         entry = entry_of(process, call)
-        if caller.kind != "player" or expected(call, caller) != ADMITTED:
+        if caller.kind != "player" or expected(process, call, caller) != ADMITTED:
             continue
         code, reason = evening.outcomes[call.full_name, caller.name]
         if entry.refused and caller.id != entry.own:
@@ -75,7 +78,7 @@ def test_what_is_one_players_is_refused_to_another(evening: Evening) -> None:
 def test_a_call_that_names_something_says_whose_it_is() -> None:
     unsaid = []
     for process, call in served():
-        if expected(call, ANY_PLAYER) != ADMITTED:
+        if expected(process, call, ANY_PLAYER) != ADMITTED:
             continue
         fields = {field.name for field in call.input_type.fields}
         entry = entry_of(process, call)

@@ -76,7 +76,13 @@ class Suite:
     async def _serve(self, name: str, open_service: Any, settings: Any, **more: Any) -> None:
         if name != "evaluation":
             more["database"] = str(self._folder / f"{name}.db")
-        common = {"dev_key": KEY, "grace_seconds": 0.1, "drain_seconds": 0, **self._settings}
+        common = {
+            "dev_key": KEY,
+            "grace_seconds": 0.1,
+            "drain_seconds": 0,
+            "player_calls_per_second": 0,  # players answer here at the speed of a machine
+            **self._settings,
+        }
         context = serving(name, settings(**common, **more), open_service)
         running = await self._stack.enter_async_context(context)
         self.running[name] = running

@@ -90,7 +90,9 @@ async def until_hand(suite: Running, place: Place, number: int) -> None:
 async def test_bots_play_with_the_money_of_the_house_and_bring_back_what_they_have(
     tmp_path: Path,
 ) -> None:
-    with running(tmp_path, "--tables", "0", "--think", "0") as suite:
+    # A person who answers at the speed of a machine.
+    fast = {"FANGCHENG_PLAYER_CALLS_PER_SECOND": "0"}
+    with running(tmp_path, "--tables", "0", "--think", "0", **fast) as suite:
         await open_pool(suite)
         output = tmp_path / "bots.txt"
         with bots_beside(suite, output) as bots:

@@ -67,6 +67,8 @@ class World:
                 "wallet": self._partners,
                 "drain_seconds": 0.0,
                 "grace_seconds": 1.0,
+                # Players answer here at the speed of a machine.
+                "player_calls_per_second": 0,
                 # A hand begins when all are there, however slow the machine is.
                 "start_grace_seconds": 600,
                 "linger_seconds": 0.2,

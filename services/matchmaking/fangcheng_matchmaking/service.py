@@ -52,7 +52,6 @@ from .sqlite import open_sqlite
 from .store import Apart, RequestReused, Store, StoreUnavailable, UnknownTicket
 
 SERVICE = "fangcheng.matchmaking.v1.MatchmakingService"
-BOT_SCOPE = "bot"
 MOST_AVOIDED = 100
 STORE_CHECK_SECONDS = 2.0
 UNCHECKED = "no evaluator tells yet whether it plays the pools' rule sets"
@@ -100,7 +99,7 @@ class Matchmaking(matchmaking_pb2_grpc.MatchmakingServiceServicer):
             labels=dict(request.labels),
             traits=convert.traits(request.origin),
             standby=request.standby,
-            is_bot=BOT_SCOPE in caller.scopes,
+            is_bot=principal.BOT_SCOPE in caller.scopes,
             queued_ms=wall_clock_ms(),
             trace=traceparent(),
         )

@@ -64,7 +64,7 @@ def print_(
 ) -> None:
     """Print the events of an archive as lines of JSON, opened with the journal's keys.
 
-    Example: `fangcheng journal print 2026-01.json.gz | jq .event`
+    Example: `fangcheng journal print 2026-01.json.gz`
     """
     from .journals import journal_keys_of, print_archive
 

@@ -253,18 +253,23 @@ class Breaks:
     def alive(self) -> None:
         """A message has come."""
         self._alive = time.monotonic()
+        self._told_seconds = 0.0
         self._pause_seconds = FIRST_PAUSE_SECONDS
 
     def check(self, error: grpc.aio.AioRpcError | TimeoutError) -> None:
         """Raise what does not pass by waiting, or has been waited for long enough."""
-        passes = isinstance(error, TimeoutError) or explain(error).passes
+        passes, self._told_seconds = True, 0.0
+        if not isinstance(error, TimeoutError):
+            problem = explain(error)
+            passes, self._told_seconds = problem.passes, problem.retry_after_seconds or 0.0
         if not passes or time.monotonic() - self._alive > self._give_up_seconds:
             raise error
 
     async def pause(self) -> None:
-        """Wait, longer each time; spread out, so that the viewers of a lost replica do not all come
-        back at once.
+        """Wait, longer each time, and not less than the service has told; spread out, so that the
+        viewers of a lost replica do not all come back at once.
         """
-        seconds = self._pause_seconds * random.uniform(0.5, 1.0)  # noqa: S311 # nosec B311 # no secret
+        spread = random.uniform(0.5, 1.0)  # noqa: S311 # nosec B311 # no secret
+        seconds = self._told_seconds + self._pause_seconds * spread
         self._pause_seconds = min(2 * self._pause_seconds, LONGEST_PAUSE_SECONDS)
         await asyncio.sleep(seconds)

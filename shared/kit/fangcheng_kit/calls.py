@@ -1,8 +1,9 @@
 """What happens around every handler, in one interceptor.
 
-In this order: the call is counted and gets its request id and its span; the caller is identified
-and must be allowed; the request is read and checked against the contract's limits; the handler
-runs; what it raises becomes a status. At the end, however it came, the call is counted and logged.
+In this order: the call is counted and gets its request id and its span; the caller is identified,
+must not be asking for more than his share, and be allowed; the request is read and checked against
+the contract's limits; the handler runs; what it raises becomes a status. At the end, however it
+came, the call is counted and logged.
 
 gRPC lets an interceptor replace the handler for each call. Ours makes the replacement once for each
 method, so that a call costs a few dictionary look-ups.
@@ -27,6 +28,7 @@ from google.protobuf.message import DecodeError, Message
 from fangcheng_kit import errors, ids, logs, principal, trace_context
 from fangcheng_kit.contract import Method
 from fangcheng_kit.identities import Identities
+from fangcheng_kit.limits import CallerLimits
 from fangcheng_kit.metrics import CallMetrics, MethodMetrics
 from fangcheng_kit.tokens import ExpiredToken, InvalidToken, UnknownKey, Verified
 from fangcheng_kit.trace_context import PARENT_KEY, STATE_KEY, Trace
@@ -45,6 +47,8 @@ _OUR_FAULT = {
     grpc.StatusCode.DEADLINE_EXCEEDED: "warning",
 }
 _DRAINING = "DRAINING"
+# Told of each call, these would fill the disk when there is least time for it; metrics count them.
+_UNTOLD = frozenset({_DRAINING, "TOO_MANY_CALLS", "TOO_MANY_STREAMS"})
 _LONGEST_WAIT_SECONDS = 3_600.0
 """After so long it is looked again whether a stream's token has expired: clocks are set."""
 _ORDINARY = frozenset({grpc.StatusCode.OK, grpc.StatusCode.CANCELLED})
@@ -65,6 +69,8 @@ class _Call:
     reason: str = ""
     why: str = ""
     caller: str = ""
+    stream: str | None = None
+    """Whose open stream it counts as."""
     verified: Verified | None = None
 
 
@@ -77,11 +83,13 @@ class Calls(grpc.aio.ServerInterceptor):
     def __init__(
         self,
         identities: Identities,
+        callers: CallerLimits,
         metrics: CallMetrics,
         max_message_bytes: int,
         tracing: Tracing = OFF,
     ) -> None:
         self._identities = identities
+        self._callers = callers
         self._max_message_bytes = max_message_bytes
         self._metrics = metrics
         self._tracing = tracing
@@ -151,6 +159,8 @@ class Calls(grpc.aio.ServerInterceptor):
 
     def _end(self, call: _Call, task: asyncio.Task[Any]) -> None:
         self._ended.pop(task, None)
+        if call.stream is not None:
+            self._callers.close_stream(call.stream)
         seconds = time.perf_counter() - call.started
         call.metrics.end(call.code, seconds)
         if call.span.is_recorded:
@@ -158,7 +168,7 @@ class Calls(grpc.aio.ServerInterceptor):
             call.span.note_status(call.code, call.reason)
             call.span.end(call.code.name if call.code in _OUR_FAULT else "")
         write = self._log.debug
-        if call.code not in _ORDINARY and call.reason != _DRAINING:
+        if call.code not in _ORDINARY and call.reason not in _UNTOLD:
             write = getattr(self._log, _OUR_FAULT.get(call.code, "info"))
         _, service, name = call.metrics.labels
         write(
@@ -226,13 +236,16 @@ class Calls(grpc.aio.ServerInterceptor):
         return wrapped
 
     def _admit(self, call: _Call, method: Method, context: Any) -> None:
-        if method.need is None:
-            return
-        call.verified = self._identities.of(call.metadata, context)
-        caller = call.verified.principal
-        call.caller = caller.kind
-        method.need.check(caller)
-        principal.enter(caller)
+        caller = None
+        if method.need is not None:
+            call.verified = self._identities.of(call.metadata, context)
+            caller = call.verified.principal
+            call.caller = caller.kind
+            self._callers.admit(caller, method)  # first: what is refused is limited too
+            method.need.check(caller)
+            principal.enter(caller)
+        if method.kind != "unary":
+            call.stream = self._callers.open_stream(caller)
 
     def _request(self, method: Method, read: Callable[[bytes], Message], data: bytes) -> Message:
         if len(data) > self._max_message_bytes:

@@ -182,7 +182,10 @@ def passed_on(error: grpc.aio.AioRpcError) -> ServiceError:
     kind = _BY_CODE.get(problem.code)
     if kind is None:
         return refusal(error)
-    return kind(problem.reason, problem.message, problem.field, problem.metadata)
+    told = problem.reason, problem.message, problem.field, problem.metadata
+    if kind is ResourceExhausted:
+        return ResourceExhausted(*told, retry_after_seconds=problem.retry_after_seconds)
+    return kind(*told)
 
 
 _BY_CODE: dict[grpc.StatusCode, type[ServiceError]] = {

@@ -17,6 +17,7 @@ from typing import Literal, cast, get_args
 Kind = Literal["player", "operator", "service", "viewer"]
 
 ACT_AS_SCOPE = "act_as"
+BOT_SCOPE = "bot"
 MOST_ID = 128
 """Characters of an id."""
 

@@ -85,10 +85,12 @@ class EvaluationServiceServicer(object):
 
     def Analyze(self, request, context):
         """Analyses one hand of 13 or 14 tiles: does it win, its readings, its waits now, after each discard
-        and after each kong.
+        and after each kong. A player may ask this now and then, of the hand that he holds, and nothing else
+        of an evaluator.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold).
+        (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold),
+        RESOURCE_EXHAUSTED (TOO_MANY_CALLS, with the time to wait).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

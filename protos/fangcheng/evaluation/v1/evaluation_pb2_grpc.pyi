@@ -43,10 +43,12 @@ class EvaluationServiceStub:
     """Describes every rule set that this server plays: names, tiles, options, fan items."""
     Analyze: _grpc.UnaryUnaryMultiCallable[_evaluation_pb2.AnalyzeRequest, _evaluation_pb2.AnalyzeResponse]
     """Analyses one hand of 13 or 14 tiles: does it win, its readings, its waits now, after each discard
-    and after each kong.
+    and after each kong. A player may ask this now and then, of the hand that he holds, and nothing else
+    of an evaluator.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-    (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold).
+    (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold),
+    RESOURCE_EXHAUSTED (TOO_MANY_CALLS, with the time to wait).
     """
     AnalyzeBatch: _grpc.UnaryUnaryMultiCallable[_evaluation_pb2.AnalyzeBatchRequest, _evaluation_pb2.AnalyzeBatchResponse]
     """Analyses many hands. A hand that cannot be analysed gets a problem in its own result; the others
@@ -90,10 +92,12 @@ class EvaluationServiceAsyncStub(EvaluationServiceStub):
     """Describes every rule set that this server plays: names, tiles, options, fan items."""
     Analyze: _aio.UnaryUnaryMultiCallable[_evaluation_pb2.AnalyzeRequest, _evaluation_pb2.AnalyzeResponse]  # type: ignore[assignment]
     """Analyses one hand of 13 or 14 tiles: does it win, its readings, its waits now, after each discard
-    and after each kong.
+    and after each kong. A player may ask this now and then, of the hand that he holds, and nothing else
+    of an evaluator.
 
     NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-    (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold).
+    (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold),
+    RESOURCE_EXHAUSTED (TOO_MANY_CALLS, with the time to wait).
     """
     AnalyzeBatch: _aio.UnaryUnaryMultiCallable[_evaluation_pb2.AnalyzeBatchRequest, _evaluation_pb2.AnalyzeBatchResponse]  # type: ignore[assignment]
     """Analyses many hands. A hand that cannot be analysed gets a problem in its own result; the others
@@ -146,10 +150,12 @@ class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_evaluation_pb2.AnalyzeResponse, _abc.Awaitable[_evaluation_pb2.AnalyzeResponse]]:
         """Analyses one hand of 13 or 14 tiles: does it win, its readings, its waits now, after each discard
-        and after each kong.
+        and after each kong. A player may ask this now and then, of the hand that he holds, and nothing else
+        of an evaluator.
 
         NOT_FOUND (UNKNOWN_RULE_SET), FAILED_PRECONDITION (UNKNOWN_REVISION), INVALID_ARGUMENT
-        (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold).
+        (INVALID_OPTION, with a field such as `rules.options.cap`; a hand that nobody can hold),
+        RESOURCE_EXHAUSTED (TOO_MANY_CALLS, with the time to wait).
         """
 
     @_abc_1.abstractmethod

@@ -109,7 +109,8 @@ class RoomServiceServicer(object):
         NOT_FOUND (UNKNOWN_TEMPLATE), INVALID_ARGUMENT (NO_CHOICE: the option is not the players' to
         choose, or not so), PERMISSION_DENIED (NOT_ADMITTED, as in JoinQueue), FAILED_PRECONDITION
         (ALREADY_IN_ROOM, ALREADY_QUEUED, ALREADY_SEATED, UNKNOWN_WALLET, INSUFFICIENT_BALANCE,
-        PLAYER_FROZEN, LOSS_CAP_REACHED), UNAVAILABLE (NO_CODE: too many rooms are open; DEPENDENCY_UNAVAILABLE).
+        PLAYER_FROZEN, LOSS_CAP_REACHED), RESOURCE_EXHAUSTED (TOO_MANY_CALLS), UNAVAILABLE (NO_CODE: too many
+        rooms are open; DEPENDENCY_UNAVAILABLE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

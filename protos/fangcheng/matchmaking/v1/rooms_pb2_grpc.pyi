@@ -47,7 +47,8 @@ class RoomServiceStub:
     NOT_FOUND (UNKNOWN_TEMPLATE), INVALID_ARGUMENT (NO_CHOICE: the option is not the players' to
     choose, or not so), PERMISSION_DENIED (NOT_ADMITTED, as in JoinQueue), FAILED_PRECONDITION
     (ALREADY_IN_ROOM, ALREADY_QUEUED, ALREADY_SEATED, UNKNOWN_WALLET, INSUFFICIENT_BALANCE,
-    PLAYER_FROZEN, LOSS_CAP_REACHED), UNAVAILABLE (NO_CODE: too many rooms are open; DEPENDENCY_UNAVAILABLE).
+    PLAYER_FROZEN, LOSS_CAP_REACHED), RESOURCE_EXHAUSTED (TOO_MANY_CALLS), UNAVAILABLE (NO_CODE: too many
+    rooms are open; DEPENDENCY_UNAVAILABLE).
     """
     EnterRoom: _grpc.UnaryUnaryMultiCallable[_rooms_pb2.EnterRoomRequest, _rooms_pb2.EnterRoomResponse]
     """Enters the room of a code, at its first empty seat. Who is in it already stays where he is.
@@ -105,7 +106,8 @@ class RoomServiceAsyncStub(RoomServiceStub):
     NOT_FOUND (UNKNOWN_TEMPLATE), INVALID_ARGUMENT (NO_CHOICE: the option is not the players' to
     choose, or not so), PERMISSION_DENIED (NOT_ADMITTED, as in JoinQueue), FAILED_PRECONDITION
     (ALREADY_IN_ROOM, ALREADY_QUEUED, ALREADY_SEATED, UNKNOWN_WALLET, INSUFFICIENT_BALANCE,
-    PLAYER_FROZEN, LOSS_CAP_REACHED), UNAVAILABLE (NO_CODE: too many rooms are open; DEPENDENCY_UNAVAILABLE).
+    PLAYER_FROZEN, LOSS_CAP_REACHED), RESOURCE_EXHAUSTED (TOO_MANY_CALLS), UNAVAILABLE (NO_CODE: too many
+    rooms are open; DEPENDENCY_UNAVAILABLE).
     """
     EnterRoom: _aio.UnaryUnaryMultiCallable[_rooms_pb2.EnterRoomRequest, _rooms_pb2.EnterRoomResponse]  # type: ignore[assignment]
     """Enters the room of a code, at its first empty seat. Who is in it already stays where he is.
@@ -172,7 +174,8 @@ class RoomServiceServicer(metaclass=_abc_1.ABCMeta):
         NOT_FOUND (UNKNOWN_TEMPLATE), INVALID_ARGUMENT (NO_CHOICE: the option is not the players' to
         choose, or not so), PERMISSION_DENIED (NOT_ADMITTED, as in JoinQueue), FAILED_PRECONDITION
         (ALREADY_IN_ROOM, ALREADY_QUEUED, ALREADY_SEATED, UNKNOWN_WALLET, INSUFFICIENT_BALANCE,
-        PLAYER_FROZEN, LOSS_CAP_REACHED), UNAVAILABLE (NO_CODE: too many rooms are open; DEPENDENCY_UNAVAILABLE).
+        PLAYER_FROZEN, LOSS_CAP_REACHED), RESOURCE_EXHAUSTED (TOO_MANY_CALLS), UNAVAILABLE (NO_CODE: too many
+        rooms are open; DEPENDENCY_UNAVAILABLE).
         """
 
     @_abc_1.abstractmethod
