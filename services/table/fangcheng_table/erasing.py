@@ -88,7 +88,8 @@ class Personal:
         except TableArchived:
             return line("table", table_id=table_id, archived=True)
         created = records[0].event
-        assert isinstance(created, TableCreated)  # noqa: S101 - the first event of every table
+        if not isinstance(created, TableCreated):
+            raise TypeError(f"the first event of table {table_id} is {type(created).__name__}")
         told: dict[str, Any] = {}
         for record in records:
             if (seated := _seated(record.event, player_id)) is not None:
