@@ -12,6 +12,7 @@ import pytest
 
 from fangcheng_suite.errors import NotRunning, StateInUse, SuiteError
 from fangcheng_suite.state import Address, StateFolder, SuiteFile, default_folder, target
+from fangcheng_table.sealing import JournalKeys
 
 SUITE = SuiteFile(
     pid=os.getpid(),
@@ -105,6 +106,21 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         StateFolder(tmp_path / "file" / "state").claimed(),
     ):
         pass
+
+
+def test_the_key_of_the_journal_is_made_once_for_this_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FANGCHENG_TABLE_JOURNAL_KEYS", raising=False)
+    folder = StateFolder(tmp_path)
+    assert folder.journal_keys() == ""
+    made = folder.journal_keys(make=True)
+    assert JournalKeys.parse(made)
+    assert stat.S_IMODE((tmp_path / "journal.keys").stat().st_mode) == 0o600
+    assert StateFolder(tmp_path).journal_keys() == folder.journal_keys(make=True) == made
+    # Who has keys of his own uses those.
+    monkeypatch.setenv("FANGCHENG_TABLE_JOURNAL_KEYS", "own:key")
+    assert folder.journal_keys() == folder.journal_keys(make=True) == "own:key"
 
 
 def test_after_the_end_nothing_runs(tmp_path: Path) -> None:

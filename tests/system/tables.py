@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from fangcheng_table.sealing import JournalKeys, new_key
 from tests.system.processes import Service
 from tests.system.wallets import Database
 
@@ -23,6 +24,10 @@ class Cluster:
         self.tables: list[Service] = []
         self.evaluators: list[Service] = []
         self.journal = ""
+        older, newer = new_key("older"), new_key("newer")
+        self.keys = JournalKeys.parse(f"{newer},{older}")
+        """What the journal is sealed with: by one table service with this key, by one with that."""
+        self._orders = (f"{older},{newer}", f"{newer},{older}")
         self.queues = ""
         """The database of tickets and matches, as `journal` is that of the tables."""
 
@@ -53,6 +58,7 @@ class Cluster:
             Service(
                 *(folder, "table", number),
                 DATABASE=self.journal,
+                JOURNAL_KEYS=self._orders[number],
                 WALLET=self.all_wallets,
                 EVALUATION=evaluation,
                 START_GRACE_SECONDS="120",

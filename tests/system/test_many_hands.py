@@ -12,6 +12,7 @@ from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client.view import TableView
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_suite.bots.crowd import Bank, make_bots
+from fangcheng_suite.journals import journal_keys_of
 from fangcheng_suite.pools import DEMO_HANDS, demo_pool
 from fangcheng_suite.verify import verify
 from fangcheng_table.sqlite import SqliteJournal
@@ -75,7 +76,7 @@ async def test_two_thousand_hands_are_sound(tmp_path: Path) -> None:
         assert not any(audit.held.values())
 
     # What the service told as it played is what its journal folds to.
-    journal = SqliteJournal(suite.state / "table.db")
+    journal = SqliteJournal(suite.state / "table.db", keys=journal_keys_of(suite.state))
     try:
         for table_id, told in standings.items():
             records = await journal.read(table_id)

@@ -189,7 +189,7 @@ async def check_tables(cluster: Cluster, bots: Sequence[Bot], match_ids: set[str
             seats = at_tables.setdefault(visit.outcome.table_id, {})
             assert visit.outcome.seat not in seats
             seats[visit.outcome.seat] = bot, visit
-    journal = await open_journal(cluster.journal)
+    journal = await open_journal(cluster.journal, keys=cluster.keys)
     try:
         census = await journal.census()
         assert (sum(census.owners.values()), census.unowned) == (0, 0)

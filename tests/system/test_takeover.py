@@ -50,7 +50,7 @@ async def test_the_tables_of_a_killed_process_go_on_at_another(tmp_path: Path) -
         playing = asyncio.gather(*(bot.play("bots") for bot in bots))
         await until(all_play, "all play")
         killed, *_ = cluster.tables
-        journal = await open_journal(cluster.journal)
+        journal = await open_journal(cluster.journal, keys=cluster.keys)
         try:
             theirs = await tables_of(journal, killed.address)
         finally:

@@ -11,17 +11,28 @@ import asyncpg
 import pytest
 
 from fangcheng_table import postgres
-from fangcheng_table.archive import Archive, ArchiveFailed, Month, archive, archived_records, months
+from fangcheng_table.archive import (
+    Archive,
+    ArchiveFailed,
+    Month,
+    archive,
+    archived_records,
+    months,
+    readable,
+)
 from fangcheng_table.codec import UnknownEvent
 from fangcheng_table.errors import TableArchived
 from fangcheng_table.migrations import JOURNAL
 from fangcheng_table.postgres import PostgresJournal, open_postgres
 from fangcheng_table.records import Records
+from fangcheng_table.sealing import JournalKeys
 from fangcheng_table.store import Filter, HandFilter, NewTable, Record
 from tests.postgres import database_of
 
 from .journals import hand
 from .tables import PLAYERS, Drive, Stake, at_random, created
+
+PLACE = {"table_id", "sequence", "time_ms"}
 
 
 def new(number: int) -> NewTable:
@@ -115,6 +126,24 @@ async def test_a_month_moves_to_a_file_and_the_journal_goes_on(years, tmp_path):
     assert tuple(row) == (202601, 2, count, digest)
 
 
+async def test_with_a_key_the_file_tells_nobody_a_hand(years, tmp_path):
+    """Neither what was plain in the database nor what was sealed; and with the key it tells all."""
+    keys, file = JournalKeys({"new": b"n" * 32}), tmp_path / "january.json.gz"
+    await archive(years.address, "2026-01", file, keys=keys)
+    by_table: dict[str, list[Record]] = {}
+    for table_id, record in archived_records(file, keys):
+        by_table.setdefault(table_id, []).append(record)
+    assert by_table == {table: years.records[table] for table in ("t1", "t2")}
+    with gzip.open(file, "rt", encoding="utf-8") as text:
+        next(text)
+        assert all(set(json.loads(line)) == {*PLACE, "sealed"} for line in text)
+    read = [json.loads(line) for line in readable(file, keys)]
+    assert len(read) == sum(map(len, by_table.values()))
+    assert all(set(line) == {*PLACE, "event"} for line in read)
+    with pytest.raises(UnknownEvent, match="event 1 of table t1 is sealed with the key new"):
+        next(archived_records(file))
+
+
 async def test_a_hand_of_an_archived_table_is_told_to_be_archived_even_if_there_never_was_one(
     years, tmp_path
 ):
@@ -170,8 +199,8 @@ async def test_a_month_goes_once_and_over_no_file(years, tmp_path):
 async def test_nothing_is_dropped_where_the_file_does_not_say_what_the_journal_does(
     years, tmp_path, monkeypatch
 ):
-    def wrong(file: Path) -> object:
-        records = list(archived_records(file))
+    def wrong(file: Path, keys: JournalKeys) -> object:
+        records = list(archived_records(file, keys))
         return iter([*records[:50], *records[51:]])
 
     monkeypatch.setattr("fangcheng_table.archive.archived_records", wrong)

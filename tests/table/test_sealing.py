@@ -27,7 +27,7 @@ from fangcheng_table.sealing import (
     key_id_of,
 )
 from fangcheng_table.settings import TableSettings
-from fangcheng_table.store import Journal, JournalError, Opening, Record
+from fangcheng_table.store import Journal, JournalError, Opening, Record, Resealed
 from tests.postgres import database_of
 
 from .journals import new, some
@@ -158,6 +158,52 @@ async def test_a_new_key_seals_and_the_older_one_still_opens(place):
     assert await journal.read("t1") == PLAYED
     ids = [key_id_of(bytes(row[0])) for row in await place.execute("SELECT body FROM events")]
     assert sorted(ids) == ["a"] * 60 + ["b"] * (len(PLAYED) - 60)
+
+
+async def test_what_is_sealed_anew_needs_no_older_key(place):
+    """Beside a journal that goes on."""
+    journal = await place.open(NO_KEYS)
+    await stored(journal, PLAYED[:50])
+    await journal.save_opening("t1", Opening(5, b"plain"))
+    await journal.create(new(2), PLAYED[:1], "me")
+    journal = await place.open(ONE)
+    await journal.append("t1", PLAYED[50:60], epoch=1)
+    journal = await place.open(BOTH)
+    await journal.append("t1", PLAYED[60:], epoch=1)
+    other = await open_journal(place.database, keys=BOTH)
+    assert await other.reseal() == Resealed(62, ("a",), in_use=False)
+    assert await other.reseal() == Resealed(0, (), in_use=False)
+    await other.close()
+    assert await journal.read("t1") == PLAYED
+    journal = await place.open(JournalKeys({"b": B}))
+    assert await journal.read("t1") == PLAYED
+    assert await journal.read("t2") == PLAYED[:1]
+    assert await journal.opening("t1") == Opening(5, b"plain")
+    if not place.database.startswith("postgresql"):
+        folder = Path(place.database).parent
+        lying = b"".join(file.read_bytes() for file in folder.glob("table.db*"))
+        assert not [one for one in [*secrets(PLAYED), b"plain"] if one in lying]
+
+
+async def test_no_key_is_struck_off_while_a_service_writes_with_it(place):
+    """One that was not told of the new key yet, and stores an event at each of its steps."""
+    journal = await place.open(ONE)
+    await stored(journal, PLAYED[:50])
+    other = await open_journal(place.database, keys=BOTH)
+    do, rest = other._execute, iter(PLAYED[50:])
+
+    async def meanwhile(queries):
+        await do(queries)
+        if queries:
+            await journal.append("t1", [next(rest)], epoch=1)
+
+    other._execute = meanwhile
+    done = await other.reseal()
+    await other.close()
+    assert done == Resealed(51, (), in_use=True)
+    assert await (await place.open(BOTH)).read("t1") == PLAYED[:52]
+    with pytest.raises(JournalError, match="written with the key a"):
+        await place.open(JournalKeys({"b": B}))
 
 
 @pytest.mark.parametrize(

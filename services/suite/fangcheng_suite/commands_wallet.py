@@ -200,9 +200,11 @@ def replay(
     """Tell a restored wallet again what the tables have settled, by key: nothing is paid twice.
 
     A wallet that no suite here runs is named with --target; the token is one of a table service.
+    The journal opens with the keys of FANGCHENG_TABLE_JOURNAL_KEYS, or the state folder's.
 
     Example: `fangcheng ledger replay --since 2026-01-31T04:00:00`
     """
+    from .journals import journal_keys_of
     from .restoring import replay as run_replay
 
     if target and not journal:
@@ -213,7 +215,8 @@ def replay(
     access = _wallet_at(target, token, ca, state)
     address = journal or str(_state_file(state, "table.db"))
     console = make_console()
-    run(lambda: run_replay(access, address, since.replace(tzinfo=UTC), console))
+    keys = journal_keys_of(state)
+    run(lambda: run_replay(access, address, since.replace(tzinfo=UTC), console, keys))
 
 
 def _state_file(state: Path | None, name: str) -> Path:

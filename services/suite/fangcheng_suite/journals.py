@@ -1,16 +1,22 @@
-"""`fangcheng journal months` and `fangcheng journal archive`."""
+"""`fangcheng journal`: months, archives, and the keys that seal what is kept of hands."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from fangcheng_kit.settings import is_postgres
-from fangcheng_table.archive import ArchiveFailed, archive, months
+from fangcheng_table.archive import ArchiveFailed, archive, months, readable
+from fangcheng_table.codec import UnknownEvent
+from fangcheng_table.journals import open_journal
+from fangcheng_table.sealing import NO_KEYS, VARIABLE, BadJournalKeys, JournalKeys
+from fangcheng_table.store import JournalError
 
 from .errors import SuiteError
+from .state import StateFolder, default_folder
 from .terminal import progress
 
 
@@ -20,6 +26,14 @@ def _check(database: str) -> None:
             "only a journal in PostgreSQL has months",
             "Name its address, postgresql://user:password@host/name, with --database.",
         )
+
+
+def journal_keys_of(state: Path | None = None) -> JournalKeys:
+    """The keys in the environment, or else those of a state folder; raises SuiteError."""
+    try:
+        return JournalKeys.parse(StateFolder(state or default_folder()).journal_keys())
+    except BadJournalKeys as error:
+        raise SuiteError(f"the journal's keys cannot be used: {error}") from None
 
 
 async def list_months(database: str, console: Console) -> None:
@@ -39,12 +53,14 @@ async def list_months(database: str, console: Console) -> None:
     console.print(table if found else "The journal is empty.")
 
 
-async def archive_journal(database: str, month: str, target: Path, console: Console) -> None:
+async def archive_journal(
+    database: str, month: str, target: Path, console: Console, keys: JournalKeys = NO_KEYS
+) -> None:
     """Move the events of a month's tables to a file, and tell what went."""
     _check(database)
     with progress(console, "events") as show:
         try:
-            done, digest = await archive(database, month, target, show)
+            done, digest = await archive(database, month, target, show, keys)
         except ArchiveFailed as error:
             raise SuiteError(
                 f"{month} was not archived: {error}", "Nothing was changed in the journal."
@@ -54,3 +70,38 @@ async def archive_journal(database: str, month: str, target: Path, console: Cons
         "They are no longer in the database."
     )
     console.print(f"SHA-256: {digest}")
+    if keys:
+        console.print(f"It is sealed with the key {keys.first}: keep that as long as the file.")
+
+
+def print_archive(file: Path, console: Console, keys: JournalKeys) -> None:
+    """Print the events of an archive, a line of JSON for each."""
+    try:
+        for line in readable(file, keys):
+            console.print(line, markup=False, soft_wrap=True)
+    except UnknownEvent as error:
+        raise SuiteError(f"the archive cannot be read: {error}") from error
+
+
+async def reseal_journal(database: str, console: Console, keys: JournalKeys) -> None:
+    """Seal a whole journal with the first of its keys, and tell which others it needs no more."""
+    if not keys:
+        raise SuiteError("there is no key to seal with", f"Set {VARIABLE}.")
+    if not (is_postgres(database) or await asyncio.to_thread(Path(database).exists)):
+        raise SuiteError(f"there is no journal {database}")
+    try:
+        journal = await open_journal(database, keys=keys)
+        try:
+            done = await journal.reseal()
+        finally:
+            await journal.close()
+    except (JournalError, UnknownEvent) as error:
+        raise SuiteError(f"the journal was not sealed anew: {error}") from error
+    console.print(f"{done.bodies:,} events and openings were sealed with the key {keys.first}.")
+    if done.in_use:
+        raise SuiteError(
+            f"a service still writes without the key {keys.first}",
+            f"Give it to all of them as the first of {VARIABLE}, then do this again.",
+        )
+    for key_id in done.struck_off:
+        console.print(f"The journal does not need the key {key_id} any more.")

@@ -307,6 +307,8 @@ class Launcher:
             own = {"DEV_KEY": self._key, **settings, **self._more.get(service, {})}
             if service != "evaluation":  # which keeps nothing
                 own["DATABASE"] = str(self._folder.path / f"{service}.db")
+            if service == "table":
+                own.setdefault("JOURNAL_KEYS", self._folder.journal_keys(make=True))
             process = Process(
                 service,
                 label,

@@ -15,8 +15,10 @@ from rich.markup import escape
 from fangcheng.wallet.v1 import settlement_pb2, settlement_pb2_grpc
 from fangcheng_kit.migrations import BadDatabase
 from fangcheng_kit.settings import is_postgres
+from fangcheng_table.codec import UnknownEvent
 from fangcheng_table.convert_settlement import payments_from_wire, settle_request
 from fangcheng_table.journals import open_journal
+from fangcheng_table.sealing import NO_KEYS, JournalKeys
 from fangcheng_table.settlements import SettledHand, settled_hands
 from fangcheng_table.store import JournalError
 from fangcheng_wallet.backup import BackupFailed, backup, restore
@@ -73,14 +75,19 @@ async def restore_ledger(
 
 
 async def replay(
-    access: Access | Elsewhere, journal_address: str, since: datetime, console: Console
+    access: Access | Elsewhere,
+    journal_address: str,
+    since: datetime,
+    console: Console,
+    keys: JournalKeys = NO_KEYS,
 ) -> None:
     """Tell a restored wallet every settlement of a table journal again, by its key.
 
     Those that it has are answered as before; what came after the backup is settled now, in the
     order in which it was then, and from what is available where a hold is not there any more.
+    `keys`: the journal's.
     """
-    hands = await _settled_since(journal_address, round(since.timestamp() * 1_000))
+    hands = await _settled_since(journal_address, round(since.timestamp() * 1_000), keys)
     counts: Counter[str] = Counter()
     async with access.channel("wallet", "service:table") as channel:
         stub = settlement_pb2_grpc.SettlementServiceStub(channel)
@@ -104,17 +111,19 @@ async def replay(
         raise SuiteError("the wallet refuses settlements of the journal")
 
 
-async def _settled_since(journal_address: str, since_ms: int) -> list[SettledHand]:
+async def _settled_since(
+    journal_address: str, since_ms: int, keys: JournalKeys
+) -> list[SettledHand]:
     if not (is_postgres(journal_address) or await asyncio.to_thread(Path(journal_address).exists)):
         raise SuiteError(f"there is no journal {journal_address}")
     try:
-        journal = await open_journal(journal_address)
+        journal = await open_journal(journal_address, keys=keys)
         try:
             async with aclosing(settled_hands(journal)) as found:
                 hands = [hand async for hand in found if hand.time_ms >= since_ms]
         finally:
             await journal.close()
-    except JournalError as error:
+    except (JournalError, UnknownEvent) as error:
         raise SuiteError(f"cannot read the journal: {error}") from error
     return sorted(hands, key=lambda hand: hand.time_ms)
 

@@ -6,6 +6,7 @@
     lock            held by the running suite, so that two never share a folder
     logs/<name>.log what each service wrote
     <name>.db       each service's database
+    journal.keys    what seals the tables' journal (mode 0600); without it no hand can be read again
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -76,6 +78,7 @@ class StateFolder:
         self.path = path.expanduser().absolute()
         self.suite_file = self.path / "suite.json"
         self.logs = self.path / "logs"
+        self._journal_keys = self.path / "journal.keys"
 
     @contextlib.contextmanager
     def claimed(self) -> Iterator[None]:
@@ -140,6 +143,31 @@ class StateFolder:
         if not _lives(suite.pid):
             raise self._not_running()
         return suite
+
+    def journal_keys(self, *, make: bool = False) -> str:
+        """What seals the journal, as `FANGCHENG_TABLE_JOURNAL_KEYS` has it; '': nothing does.
+
+        The variable comes first. `make`: where there is neither, a key is made and kept.
+        """
+        # Needs what takes a while to import, and most commands do not.
+        from fangcheng_table.sealing import VARIABLE, new_key
+
+        if given := os.environ.get(VARIABLE):
+            return given
+        try:
+            return self._journal_keys.read_text("utf-8").strip()
+        except FileNotFoundError:
+            if not make:
+                return ""
+        except OSError as error:
+            raise SuiteError(f"cannot read {self._journal_keys}: {error.strerror}") from error
+        keys = new_key(time.strftime("%Y-%m-%d"))
+        descriptor = os.open(self._journal_keys, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(keys + "\n")
+            file.flush()
+            os.fsync(descriptor)  # before anything is sealed with it
+        return keys
 
     def _not_running(self) -> NotRunning:
         return NotRunning(

@@ -5,13 +5,15 @@ is what tables and finished hands are found by, so that lists, cursors and repea
 as before; what a hand was is in the file alone.
 
 The file is gzipped JSON: a line about the month, then one for each event, in the order of tables
-and sequences, with the fields of `stored/v1/event.proto`. Nothing is dropped before the file, read
+and sequences. With keys the event is `sealed`, as it would be in the database, in base64; without,
+`event` has the fields of `stored/v1/event.proto`. Nothing is dropped before the file, read
 again, was compared with the database, event by event.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import gzip
 import hashlib
@@ -29,7 +31,9 @@ from fangcheng_kit.files import keep
 from fangcheng_kit.postgres import FAILED
 
 from . import postgres
-from .codec import UnknownEvent, decode
+from .codec import UnknownEvent, encode
+from .reads import event_record
+from .sealing import NO_KEYS, JournalKeys, event_place
 from .store import Record
 from .stored.v1 import event_pb2 as stored
 
@@ -99,11 +103,12 @@ async def archive(
     month: str,
     target: Path,
     on_progress: OnProgress = lambda what, done, total: None,
+    keys: JournalKeys = NO_KEYS,
 ) -> tuple[Archive, str]:
     """Move the events of a month (`2026-01`, UTC) to a file that is not there yet.
 
-    Answers what went, and the file's SHA-256. Tables go on being played meanwhile: those of the
-    month are over. Raises `ArchiveFailed`.
+    `keys`: the journal's. Answers what went, and the file's SHA-256. Tables go on being played
+    meanwhile: those of the month are over. Raises `ArchiveFailed`.
     """
     form = _FORM.fullmatch(month)
     if form is None:
@@ -116,7 +121,7 @@ async def archive(
         transaction = db.transaction()
         await transaction.start()
         try:
-            done, digest = await _move(db, number, month, target, on_progress)
+            done, digest = await _move(db, number, month, target, on_progress, keys)
         except BaseException:
             await _forget(transaction, target)
             raise
@@ -133,7 +138,7 @@ async def archive(
 
 
 async def _move(
-    db: Any, number: int, month: str, target: Path, on_progress: OnProgress
+    db: Any, number: int, month: str, target: Path, on_progress: OnProgress, keys: JournalKeys
 ) -> tuple[Archive, str]:
     """Everything but the commit."""
     # Of two that archive, one waits and then finds the month gone.
@@ -141,8 +146,8 @@ async def _move(
     done = await _look(db, number, month)
     fresh = target.with_name(target.name + ".part")
     try:
-        await _write(db, fresh, number, done, on_progress)
-        digest = await _verify(db, fresh, number, done, on_progress)
+        await _write(db, fresh, number, done, on_progress, keys)
+        digest = await _verify(db, fresh, number, done, on_progress, keys)
         # The file first: a month may be in both places, never in none.
         await asyncio.to_thread(keep, fresh, target)
     finally:
@@ -164,21 +169,35 @@ async def _forget(transaction: Any, target: Path) -> None:
     await asyncio.to_thread(target.unlink, missing_ok=True)
 
 
-def archived_records(file: Path) -> Iterator[tuple[str, Record]]:
+def archived_records(file: Path, keys: JournalKeys = NO_KEYS) -> Iterator[tuple[str, Record]]:
     """The events of an archive with the ids of their tables, in their order.
 
-    Raises `UnknownEvent` for a file that cannot be read.
+    Raises `UnknownEvent` for a file that cannot be read, with these keys.
     """
     try:
         with gzip.open(file, "rt", encoding="utf-8") as lines:
             next(lines)
             for line in lines:
                 row = json.loads(line)
-                event = json_format.ParseDict(row["event"], stored.Event())
-                record = Record(row["sequence"], row["time_ms"], decode(event.SerializeToString()))
-                yield row["table_id"], record
+                if "sealed" in row:
+                    body = base64.b64decode(row["sealed"], validate=True)
+                else:
+                    event = json_format.ParseDict(row["event"], stored.Event())
+                    body = event.SerializeToString()
+                table_id, *place = row["table_id"], row["sequence"], row["time_ms"]
+                yield table_id, event_record(table_id, (*place, body), keys)
+    except UnknownEvent:
+        raise
     except _UNREADABLE as error:
         raise UnknownEvent(f"{file}: {error}") from error
+
+
+def readable(file: Path, keys: JournalKeys) -> Iterator[str]:
+    """The lines of an archive's events with nothing sealed; raises as `archived_records`."""
+    for table_id, record in archived_records(file, keys):
+        place = {"table_id": table_id, "sequence": record.sequence, "time_ms": record.time_ms}
+        row = {**place, "event": _fields(encode(record.event))}
+        yield json.dumps(row, ensure_ascii=False)
 
 
 async def _connect(database: str) -> Any:
@@ -205,21 +224,21 @@ async def _look(db: Any, number: int, month: str) -> Archive:
     return Archive(month, tables, events)
 
 
-async def _write(db: Any, fresh: Path, number: int, done: Archive, on_progress: OnProgress) -> None:
+async def _write(
+    db: Any, fresh: Path, number: int, done: Archive, on_progress: OnProgress, keys: JournalKeys
+) -> None:
     written = 0
     with gzip.open(fresh, "wt", encoding="utf-8") as file:
         file.write(json.dumps(asdict(done)) + "\n")
         async for rows in _pages(db, number):
             for _, table_id, sequence, time_ms, body in rows:
-                event = json_format.MessageToDict(
-                    stored.Event.FromString(body), preserving_proto_field_name=True
-                )
-                row = {
-                    "table_id": table_id,
-                    "sequence": sequence,
-                    "time_ms": time_ms,
-                    "event": event,
-                }
+                row = {"table_id": table_id, "sequence": sequence, "time_ms": time_ms}
+                body = keys.open(table_id, event_place(sequence), body)
+                if keys:
+                    sealed = keys.seal(table_id, event_place(sequence), body)
+                    row["sealed"] = base64.b64encode(sealed).decode()
+                else:
+                    row["event"] = _fields(body)
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
             written += len(rows)
             on_progress("written", written, done.events)
@@ -227,14 +246,23 @@ async def _write(db: Any, fresh: Path, number: int, done: Archive, on_progress: 
         raise ArchiveFailed(f"{done.events} events should be there, and {written} are")
 
 
-async def _verify(db: Any, fresh: Path, number: int, done: Archive, on_progress: OnProgress) -> str:
+def _fields(body: bytes) -> dict[str, Any]:
+    """A plain event, as a person reads it."""
+    return json_format.MessageToDict(
+        stored.Event.FromString(body), preserving_proto_field_name=True
+    )
+
+
+async def _verify(
+    db: Any, fresh: Path, number: int, done: Archive, on_progress: OnProgress, keys: JournalKeys
+) -> str:
     """Compare what the file says with the database; the file's digest."""
     compared = 0
-    records = archived_records(fresh)
+    records = archived_records(fresh, keys)
     try:
         async for rows in _pages(db, number):
             for _, table_id, sequence, time_ms, body in rows:
-                expected = table_id, Record(sequence, time_ms, decode(body))
+                expected = table_id, event_record(table_id, (sequence, time_ms, body), keys)
                 if next(records, None) != expected:
                     raise ArchiveFailed(f"event {sequence} of table {table_id} is not in the file")
             compared += len(rows)

@@ -24,7 +24,8 @@ from . import postgres_leases as leases
 from .errors import TableArchived
 from .migrations import JOURNAL
 from .postgres_rewriting import rewrite
-from .reads import Query, Reads, by_request, new_table
+from .reads import Query, by_request, new_table
+from .resealing import Resealing
 from .sealing import NO_KEYS, BadJournalKeys, JournalKeys, opening_place
 from .store import (
     Census,
@@ -144,13 +145,18 @@ async def open_postgres(
     return PostgresJournal(writers, readers, on_commit, keys)
 
 
-class PostgresJournal(Reads):
+class PostgresJournal(Resealing):
     """A `store.Journal` in a PostgreSQL database. Made by `open_postgres`."""
 
     EVENTS = (
         "SELECT e.sequence, e.time_ms, e.body FROM events e"
         " JOIN (SELECT place, month FROM tables WHERE table_id = ?) t USING (month, place)"
         " WHERE e.sequence > ? AND e.sequence <= ? ORDER BY e.sequence"
+    )
+
+    SET_BODY = (
+        "UPDATE events e SET body = ? FROM tables t WHERE t.place = ? AND e.month = t.month"
+        " AND e.place = t.place AND e.sequence = ? AND e.body = ?"
     )
 
     def __init__(
@@ -289,6 +295,13 @@ class PostgresJournal(Reads):
     async def rewrite(self, table_id: str, change: Rewriting) -> int:
         """See `store.Journal`."""
         return await self._write(lambda db: rewrite(db, table_id, change, self._keys))
+
+    async def _execute(self, queries: Sequence[Query]) -> None:
+        async def do(db: Any) -> None:
+            for query in queries:
+                await db.execute(numbered(query.text), *query.values)
+
+        await self._write(do)
 
     async def check(self) -> None:
         """See `store.Journal`."""

@@ -25,7 +25,7 @@ from .store import (
     Record,
 )
 
-_MOST_SEQUENCE = 2**31 - 1
+MOST_SEQUENCE = 2**31 - 1
 _MOST_PLACE = 2**63 - 1
 
 
@@ -54,7 +54,7 @@ class Reads(ABC):
 
     async def read(self, table_id: str, after: int = 0, upto: int | None = None) -> list[Record]:
         """See `store.Journal`."""
-        last = _MOST_SEQUENCE if upto is None else upto
+        last = MOST_SEQUENCE if upto is None else upto
         rows = await self._fetch(Query(self.EVENTS, (table_id, after, last)))
         return [event_record(table_id, row, self._keys) for row in rows]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,10 +62,19 @@ def read_sqlite(db: sqlite3.Connection, table_id: str) -> Kept:
     return Kept(place, db.execute(TABLE, (place,)).fetchone(), summary, events.fetchall())
 
 
+@contextmanager
+def overwriting(db: sqlite3.Connection) -> Iterator[None]:
+    """What is replaced meanwhile is overwritten in the file, and not only let go of."""
+    db.execute("PRAGMA secure_delete = 1")
+    try:
+        yield
+    finally:
+        db.execute("PRAGMA secure_delete = 0")
+
+
 def write_sqlite(db: sqlite3.Connection, place: int, anew: Anew) -> None:
     """In the transaction that the connection is in."""
-    db.execute("PRAGMA secure_delete = 1")  # what stood there is overwritten, not only let go of
-    try:
+    with overwriting(db):
         db.executemany(
             "UPDATE events SET body = ? WHERE place = ? AND sequence = ?",
             [(body, place, sequence) for body, sequence in anew.bodies],
@@ -72,8 +82,6 @@ def write_sqlite(db: sqlite3.Connection, place: int, anew: Anew) -> None:
         db.execute(UPDATE_TABLE, anew.table)
         db.executemany(DELETE_LABEL, anew.labels_gone)
         db.executemany(ADD_LABEL, anew.labels_added)
-    finally:
-        db.execute("PRAGMA secure_delete = 0")
 
 
 async def made_anew(table_id: str, kept: Kept, change: Rewriting, keys: JournalKeys) -> Anew:

@@ -152,6 +152,11 @@ class JournalKeys:
         return expand.derive(self._keys[key_id])
 
 
+def new_key(key_id: str) -> str:
+    """A key as the setting has it, drawn by the system."""
+    return f"{key_id}:{base64.b64encode(os.urandom(_KEY_BYTES)).decode()}"
+
+
 def key_id_of(stored: bytes) -> str:
     """With which key a body is sealed; '': it is plain."""
     if stored[:1] != bytes([_SEALED]):

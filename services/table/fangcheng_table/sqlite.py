@@ -24,8 +24,9 @@ from fangcheng_kit.sqlite import open_file, open_reader
 
 from . import sqlite_leases as leases
 from .migrations import JOURNAL
-from .reads import Query, Reads, by_request, new_table
-from .rewriting import made_anew, read_sqlite, write_sqlite
+from .reads import Query, by_request, new_table
+from .resealing import Resealing
+from .rewriting import made_anew, overwriting, read_sqlite, write_sqlite
 from .sealing import NO_KEYS, BadJournalKeys, JournalKeys, opening_place
 from .store import (
     Census,
@@ -81,7 +82,7 @@ class _Work:
     outcome: asyncio.Future[Any]
 
 
-class SqliteJournal(Reads):
+class SqliteJournal(Resealing):
     """A `store.Journal` in one SQLite file."""
 
     def __init__(
@@ -194,6 +195,14 @@ class SqliteJournal(Reads):
             anew = await made_anew(table_id, kept, change, self._keys)
             await self._write(lambda db: write_sqlite(db, kept.place, anew))
         return len(anew.bodies)
+
+    async def _execute(self, queries: Sequence[Query]) -> None:
+        def do(db: sqlite3.Connection) -> None:
+            with overwriting(db):
+                for query in queries:
+                    db.execute(query.text, query.values)
+
+        await self._write(do)
 
     # Leases.
 

@@ -156,6 +156,18 @@ class Rewriting:
 
 
 @dataclass(frozen=True, slots=True)
+class Resealed:
+    """A journal that was sealed anew."""
+
+    bodies: int
+    """Events and openings that were written anew."""
+    struck_off: tuple[str, ...]
+    """Ids of keys that the journal needs no more."""
+    in_use: bool
+    """A service still writes without the first key; so no key was struck off."""
+
+
+@dataclass(frozen=True, slots=True)
 class Owner:
     """A process that plays tables."""
 
@@ -296,6 +308,13 @@ class Journal(Protocol):
 
         Events keep their places and times; the log of operators stays as it is. Answers how many
         events have changed. Raises `UnknownTable`, `TableNotOver` and `TableArchived`.
+        """
+
+    async def reseal(self) -> Resealed:
+        """Write anew what the first key has not sealed, then strike the others off.
+
+        Services may go on meanwhile. Raises `UnknownEvent` for what cannot be opened; what was
+        written anew until then stays.
         """
 
     # Who plays which table.
