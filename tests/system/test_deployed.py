@@ -159,6 +159,9 @@ async def test_bots_sit_down_with_a_player_who_comes_through_the_edge(
     """Each service calls others by its certificate; bots, with a key for players and theirs."""
     signing = SigningKey((deployed.made / "keys" / "signing.pem").read_bytes(), "trying")
     outside = Access(lambda service: edge.address, signing, edge.certificate)
+    async with edge.channel(deployed.token("operator")) as channel:
+        opens = wallet_pb2.OpenWalletRequest(player_id="mei")
+        await WalletServiceStub(channel).OpenWallet(opens, wait_for_ready=True)
     seated: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
     person = Person("mei", outside, on_seated=seated.set_result)
     async with deployed.bots(POOL, count=3) as bots:
