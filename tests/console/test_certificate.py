@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from fangcheng_console.settings import ConsoleSettings
-from fangcheng_kit import StartFailed
 
 from .world import KEY, console
 
@@ -72,17 +71,6 @@ async def test_the_page_is_served_with_a_certificate_that_may_change(
                 break
             except httpx.HTTPError:
                 await asyncio.sleep(0.05)
-
-
-async def test_a_certificate_that_cannot_be_used_ends_the_start(
-    made: tuple[Path, Path], tmp_path: Path
-) -> None:
-    one, other = made
-    (tmp_path / "tls.crt").write_bytes((one / "tls" / "console" / "tls.crt").read_bytes())
-    (tmp_path / "tls.key").write_bytes((other / "tls" / "console" / "tls.key").read_bytes())
-    with pytest.raises(StartFailed, match="certificate cannot be used"):
-        async with console(tmp_path, **settings(tmp_path)):
-            pass
 
 
 def test_on_this_host_the_page_is_plain_whatever_the_process_has(tmp_path: Path) -> None:
