@@ -14,6 +14,11 @@ from tests import memory
 settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loaded")
 
+# Read when gRPC is imported. With it, a child that is forked in a process with open connections, as
+# that of a command which runs as another user (PostgreSQL's, for root), wakes gRPC's threads before
+# it becomes the command, and often dies of it: https://github.com/grpc/grpc/issues/43055
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 if "TMPDIR" not in os.environ and memory.has_room():
     os.environ["TMPDIR"] = tempfile.tempdir = str(memory.FOLDER)
 

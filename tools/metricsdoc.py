@@ -24,7 +24,13 @@ from fangcheng_evaluation.metrics import Metrics as EvaluationMetrics
 from fangcheng_kit import health
 from fangcheng_kit.contract import Method, methods_of
 from fangcheng_kit.limits import CallerLimits
-from fangcheng_kit.metrics import CallMetrics, KeySetMetrics, ProcessMetrics, new_registry
+from fangcheng_kit.metrics import (
+    CallMetrics,
+    CertificateMetrics,
+    KeySetMetrics,
+    ProcessMetrics,
+    new_registry,
+)
 from fangcheng_kit.settings import Settings
 from fangcheng_kit.tokens import SHORTEST_KEY
 from fangcheng_matchmaking.metrics import MOST_POOLS
@@ -53,7 +59,9 @@ CALLS = {
 }
 
 # What a configuration says, or the build; all other labels have the values that are listed.
+CERTIFICATES = ("own", "client_ca", "ca")
 LABELS = {
+    "certificate": "`own`, `client_ca` or `ca`, after the setting that names its file",
     "currency": "a currency of the wallet's file, which has 256 at most",
     "grpc_code": "a status of gRPC, of those that the call has ended with",
     "grpc_method": "a call of the contract",
@@ -120,6 +128,7 @@ def registry_of(service: str, *, widest: bool = False) -> CollectorRegistry:
     """
     registry = new_registry()
     ProcessMetrics(registry, service)
+    CertificateMetrics(registry).used((kind, 0.0) for kind in CERTIFICATES)
     KeySetMetrics(registry)
     CallerLimits(Settings(dev_key=" " * SHORTEST_KEY), registry)
     calls = CallMetrics(registry)

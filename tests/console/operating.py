@@ -9,8 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import grpc.aio
 import httpx
 
 from fangcheng.matchmaking.v1.matchmaking_pb2_grpc import MatchmakingServiceStub
@@ -23,9 +24,8 @@ from fangcheng.wallet.v1 import settlement_pb2, wallet_pb2
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import attend
-from tests.console.world import Browser, World, console
-from tests.suite.whole import KEY, Suite, whole
-from tests.system.cutting import CuttingProxy
+from tests.console.world import Browser, Page, console
+from tests.suite.whole import KEY, whole
 
 POOLS = """
 pools:
@@ -44,12 +44,19 @@ _STUBS = {
 _numbers = count(1)
 
 
+class Reachable(Protocol):
+    """Services that can be called."""
+
+    def channel(self, service: str, subject: str) -> grpc.aio.Channel:
+        """A channel to a service on which `subject` calls."""
+
+
 @dataclass
 class Office:
     """What the tests act upon, and with."""
 
-    suite: Suite
-    world: World
+    suite: Reachable
+    page: Page
     operator: Browser
     """Signed in as operator:mei."""
     viewer: Browser
@@ -233,32 +240,32 @@ def reason(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]["reason"]
 
 
-async def signed_in(stack: AsyncExitStack, world: World, subject: str) -> Browser:
-    browser = await stack.enter_async_context(world.browser())
-    answer = await browser.post("/api/session", {"token": world.token(subject, key=KEY)})
+async def signed_in(stack: AsyncExitStack, page: Page, subject: str) -> Browser:
+    browser = await stack.enter_async_context(page.browser())
+    answer = await browser.post("/api/session", {"token": page.token(subject, key=KEY)})
     assert answer.status_code == 200, answer.text
     return browser
 
 
 @asynccontextmanager
-async def office(
-    folder: Path, cut: Callable[[], bool] = lambda: False, **settings: Any
-) -> AsyncIterator[Office]:
-    """`cut`: asked at each answer of the wallet whether it is lost on its way to the console.
-    `settings`: of the console."""
+async def office(folder: Path, **settings: Any) -> AsyncIterator[Office]:
+    """Everything in this process. `settings`: of the console."""
     async with AsyncExitStack() as stack:
         suite = await stack.enter_async_context(whole(folder, POOLS))
         targets = {name: running.address for name, running in suite.running.items()}
-        proxy = await stack.enter_async_context(CuttingProxy(targets["wallet"], cut).running())
-        targets["wallet"] = proxy.address
         world = await stack.enter_async_context(
             console(folder, **{**targets, "dev_key": KEY, **settings})
         )
-        inner = await stack.enter_async_context(AsyncExitStack())
-        yield Office(
-            suite=suite,
-            world=world,
-            operator=await signed_in(inner, world, "operator:mei"),
-            viewer=await signed_in(inner, world, "viewer:wang"),
-            stack=inner,
-        )
+        yield await opened(stack, suite, world)
+
+
+async def opened(stack: AsyncExitStack, suite: Reachable, page: Page) -> Office:
+    """The office at a page; it closes with the stack."""
+    inner = await stack.enter_async_context(AsyncExitStack())
+    return Office(
+        suite=suite,
+        page=page,
+        operator=await signed_in(inner, page, "operator:mei"),
+        viewer=await signed_in(inner, page, "viewer:wang"),
+        stack=inner,
+    )

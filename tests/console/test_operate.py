@@ -482,7 +482,7 @@ async def test_a_body_that_is_wrong_is_refused_at_its_field(
         content=json.dumps(body),
         headers={
             "content-type": "application/json",
-            "origin": desk.world.address,
+            "origin": desk.page.address,
             "x-fangcheng-console": "1",
         },
     )
@@ -503,7 +503,7 @@ async def test_viewers_neither_look_nor_act(desk: Office) -> None:
         assert reason(await desk.viewer.get(path)) == (403, "OPERATORS_ONLY")
     for path in ("/api/operate", "/api/operate/repeat"):
         assert reason(await desk.viewer.post(path, body)) == (403, "OPERATORS_ONLY")
-        async with desk.world.browser() as nobody:
+        async with desk.page.browser() as nobody:
             assert reason(await nobody.post(path, body)) == (401, "NOT_SIGNED_IN")
     assert await desk.is_played(table_id)
     assert await desk.story(body["request_id"]) is None

@@ -21,10 +21,9 @@ NOBODY = "127.0.0.1:1"
 
 
 @dataclass(frozen=True)
-class World:
-    """A console that serves."""
+class Page:
+    """A console's page, whoever serves it."""
 
-    running: Running
     address: str
     """`http://host:port` of its page."""
 
@@ -43,6 +42,13 @@ class World:
                 answer = await browser.post("/api/session", {"token": self.token(subject)})
                 assert answer.status_code == 200, answer.text
             yield browser
+
+
+@dataclass(frozen=True)
+class World(Page):
+    """A console that serves."""
+
+    running: Running
 
 
 @dataclass(frozen=True)
@@ -80,4 +86,4 @@ async def console(folder: Path, **settings: Any) -> AsyncIterator[World]:
         **settings,
     }
     async with serving("console", ConsoleSettings(**known), open_service) as running:
-        yield World(running, "http://" + running.kit.listens["web"])
+        yield World("http://" + running.kit.listens["web"], running)

@@ -169,13 +169,16 @@ class Maker:
         methods: Sequence[Method],
         examples: Mapping[str, Sequence[str]],
         known: Mapping[str, Sequence[Any]],
+        acts: Sequence[tuple[str, bytes]] = (),
     ) -> None:
+        """`acts`: what players are offered, as `ActRequest`."""
         self._rng = rng
         self._methods = methods
         # A glance at a stream takes as long as ten other calls.
         self._weights = [0.3 if method.gives_stream else 1.0 for method in methods]
         self._examples = examples
         self._mutator = Mutator(rng, known)
+        self._acts = acts
         self._tokens: dict[str, str] = {}
         self._number = 0
 
@@ -186,9 +189,15 @@ class Maker:
         (method,) = rng.choices(self._methods, self._weights)
         caller, metadata = self._caller(method)
         count = rng.choice((0, 1, 1, 2, 5, 20)) if method.takes_stream else 1
+        messages = [self._message(method) for _ in range(count)]
+        if method.path.endswith("/Act") and self._acts and rng.random() < 0.5:
+            player, offered = rng.choice(self._acts)
+            caller, metadata = f"player:{player}", []
+            metadata.append(("authorization", "Bearer " + self._token(caller, [])))
+            messages = [offered if rng.random() < 0.5 else self._mutator.broken(offered)]
         return Input(
             method=method,
-            messages=[self._message(method) for _ in range(count)],
+            messages=messages,
             metadata=metadata,
             caller=caller,
             timeout_seconds=rng.choice((0.0, 0.001, 0.005)) if rng.random() < 0.02 else 0.0,

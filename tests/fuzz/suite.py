@@ -10,19 +10,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import grpc.aio
 from google.protobuf.message import Message
 
+from fangcheng.matchmaking.v1 import operations_pb2
+from fangcheng.matchmaking.v1.operations_pb2_grpc import MatchmakingOperationsServiceStub
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import settlement_pb2, wallet_pb2
 from fangcheng.wallet.v1.settlement_pb2_grpc import SettlementServiceStub
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
-from fangcheng_client import attend, connect
-from fangcheng_kit.tokens import mint_token
+from fangcheng_client import attend
 from tests.fuzz.mutations import is_map
-from tests.system.processes import KEY, Service
+from tests.system.processes import Processes
 
 POOLS = """
 pools:
@@ -60,31 +60,13 @@ _STATE = {
 """What only calls change, by service."""
 
 
-class Suite:
+class Suite(Processes):
     """Four services, tables that wait for their players, and the ids of all."""
 
     def __init__(self, folder: Path) -> None:
+        # Limits would hide what lies behind them.
+        super().__init__(folder, POOLS, GRACE_SECONDS="0.5", PLAYER_CALLS_PER_SECOND="0")
         self._folder = folder
-        common = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": "0.5", "PLAYER_CALLS_PER_SECOND": "0"}
-        wallet = Service(folder, "wallet", DATABASE=str(folder / "wallet.db"), **common)
-        evaluation = Service(folder, "evaluation", **common)
-        partners = {"WALLET": wallet.address, "EVALUATION": evaluation.address, **common}
-        table = Service(
-            *(folder, "table"),
-            DATABASE=str(folder / "table.db"),
-            START_GRACE_SECONDS="600",
-            **partners,
-        )
-        matchmaking = Service(
-            *(folder, "matchmaking"),
-            DATABASE=str(folder / "matchmaking.db"),
-            TABLE=table.address,
-            POOLS=str(folder / "pools.yaml"),
-            **partners,
-        )
-        self.services = {
-            "wallet": wallet, "evaluation": evaluation, "table": table, "matchmaking": matchmaking
-        }  # fmt: skip
         self.known: dict[str, deque[Any]] = {
             "player_id": deque(["eve", "nobody"], maxlen=_KEPT),
             "currency": deque(["silver", "points"]),
@@ -97,33 +79,33 @@ class Suite:
             "layout": deque([1]),
         }
         """By the field that names them."""
+        self.acts: deque[tuple[str, bytes]] = deque(maxlen=_KEPT)
+        """What players were offered: who, and the `ActRequest` of it."""
         self._readers: dict[str, sqlite3.Connection] = {}
         self._places = 0
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Suite]:
-        """Serve; everything has ended after it."""
-        (self._folder / "pools.yaml").write_text(POOLS, "utf-8")
-        try:
-            await asyncio.gather(*(service.start() for service in self.services.values()))
+    async def running(self) -> AsyncIterator[None]:
+        """They serve, and their databases can be read."""
+        async with super().running():
             for name in _STATE:
                 path = self._folder / f"{name}.db"
                 self._readers[name] = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-            yield self
-        finally:
-            for reader in self._readers.values():
-                reader.close()
-            await asyncio.gather(*(service.kill() for service in self.services.values()))
-
-    def channel(self, service: str, subject: str) -> grpc.aio.Channel:
-        """A channel on which `subject` calls properly."""
-        return connect(self.services[service].address, mint_token(KEY, subject))
+            yield
+        for reader in self._readers.values():
+            reader.close()
 
     async def new_table(self, number: int) -> str:
-        """A table for silver whose first hand has begun, and at which four may think long."""
+        """A table for silver whose first hand has begun, and at which four may think long.
+
+        The queues are open again, whatever was done to them.
+        """
         names = [f"{name}-{number}" for name in ("ann", "bob", "cat", "dan")]
         self.known["player_id"].extend(names)
         async with AsyncExitStack() as stack:
+            queues = stub(stack, self, MatchmakingOperationsServiceStub, "matchmaking", "operator")
+            for pool in ("silver", "free"):
+                await queues.ResumePool(operations_pb2.ResumePoolRequest(pool_id=pool))
             wallet = stub(stack, self, WalletServiceStub, "wallet", "operator")
             for name in names:
                 await wallet.OpenWallet(wallet_pb2.OpenWalletRequest(player_id=name))
@@ -176,6 +158,11 @@ class Suite:
         channel = await stack.enter_async_context(self.channel("table", f"player:{player}"))
         async for event in attend(channel, table_id):
             self.learn(event)
+            for action in event.prompt.actions:
+                act = table_pb2.ActRequest(
+                    table_id=table_id, decision_id=event.prompt.decision_id, action=action
+                )
+                self.acts.append((player, act.SerializeToString()))
             if event.HasField("dealt") or event.HasField("prompt"):
                 return
 

@@ -32,7 +32,7 @@ async def test_no_call_harms_a_running_suite(tmp_path: Path) -> None:
         ]
         files = await asyncio.to_thread(protodoc.load)
         assert {method.path for method in methods} == described(files)
-        maker = Maker(chance("calls"), methods, examples_of(files), suite.known)
+        maker = Maker(chance("calls"), methods, examples_of(files), suite.known, suite.acts)
         attack = Attack(suite, stack)
         count = share("calls")
         for number in counted("calls"):

@@ -112,7 +112,7 @@ def channel_to(address: str, **options: Any) -> grpc.aio.Channel:
         ({"GRACE_SECONDS": "-1"}, "FANGCHENG_GRACE_SECONDS=-1: must be at least 0"),
         ({"ECHO_BREAKS": "perhaps"}, "FANGCHENG_ECHO_BREAKS=perhaps: must be true or false"),
         ({"ECHO_LISTEN": "0.0.0.0:7100"}, "FANGCHENG_ECHO_LISTEN=0.0.0.0:7100: without TLS"),
-        ({"ECHO_LISTEN": "example.org:7100"}, "this host only: use 127.0.0.1"),
+        ({"ECHO_LISTEN": "example.org:7100"}, "or use 127.0.0.1, [::1] or localhost"),
         ({"ECHO_LISTEN": "7100"}, "FANGCHENG_ECHO_LISTEN=7100: expected HOST:PORT"),
         ({"DEV_KEY": ""}, "FANGCHENG_DEV_KEY: it must be set"),
         ({"DEV_KEY": "short"}, "FANGCHENG_DEV_KEY: it has 5 characters, at least 32 are needed"),

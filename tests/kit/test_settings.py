@@ -54,17 +54,61 @@ def test_settings_made_directly_read_no_environment(monkeypatch: pytest.MonkeyPa
     assert (settings.grace_seconds, settings.database, settings.most) == (5, "wallet.db", 5)
 
 
-def test_beyond_this_host_it_listens_only_where_that_is_said_to_be_safe(
-    monkeypatch: pytest.MonkeyPatch,
+TLS = {"TLS_CERTIFICATE": "own.pem", "TLS_KEY": "own.key"}
+MUTUAL = TLS | {"TLS_CLIENT_CA": "ca.pem"}
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({}, "WALLET_LISTEN={address}: without TLS a service listens on this host only"),
+        ({"DANGEROUSLY_WITH_DEV_KEY": "1"}, "WALLET_LISTEN={address}: without TLS"),
+        (MUTUAL, "DEV_KEY: it is for development, on this host; a service that listens on"),
+        (TLS | {"DEV_KEY": ""}, "DEV_KEY: it must be set, or else JWKS or TLS_CLIENT_CA"),
+    ],
+)
+@pytest.mark.parametrize("address", ["0.0.0.0:7102", "[::]:7102", "wallet.example:7102"])
+def test_beyond_this_host_nothing_is_open(
+    given: dict[str, str], complaint: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANGCHENG_WALLET_LISTEN", address)
+    for name, text in given.items():
+        monkeypatch.setenv(f"FANGCHENG_{name}", text)
+    with pytest.raises(BadSettings) as caught:
+        load("wallet", WalletSettings)
+    assert str(caught.value).startswith(f"FANGCHENG_{complaint.format(address=address)}")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [MUTUAL, TLS | {"JWKS": "keys.json"}, {"DANGEROUSLY_WITHOUT_TLS": "1", "JWKS": "keys.json"}],
+)
+def test_beyond_this_host_a_service_has_tls_and_knows_who_calls(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FANGCHENG_WALLET_LISTEN", "0.0.0.0:7102")
-    with pytest.raises(BadSettings, match="without TLS a service listens on this host only"):
-        load("wallet", WalletSettings)
-    monkeypatch.setenv("FANGCHENG_DANGEROUSLY_WITHOUT_TLS", "true")
-    with pytest.raises(BadSettings, match="FANGCHENG_DEV_KEY: it is for development, on this host"):
-        load("wallet", WalletSettings)
-    monkeypatch.setenv("FANGCHENG_DANGEROUSLY_WITH_DEV_KEY", "true")
+    monkeypatch.setenv("FANGCHENG_DEV_KEY", "")
+    for name, text in given.items():
+        monkeypatch.setenv(f"FANGCHENG_{name}", text)
     assert load("wallet", WalletSettings).listen == "0.0.0.0:7102"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"DANGEROUSLY_WITHOUT_TLS": "1", "DANGEROUSLY_WITH_DEV_KEY": "1"},
+        TLS | {"DANGEROUSLY_WITH_DEV_KEY": "1"},
+    ],
+)
+def test_dangers_are_taken_by_their_names(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANGCHENG_WALLET_LISTEN", "0.0.0.0:7102")
+    for name, text in given.items():
+        monkeypatch.setenv(f"FANGCHENG_{name}", text)
+    settings = load("wallet", WalletSettings)
+    assert settings.listen == "0.0.0.0:7102"
+    assert set(settings.dangers()) == {name for name in given if name.startswith("DANGEROUSLY")}
 
 
 @pytest.mark.parametrize(

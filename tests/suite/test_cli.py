@@ -76,6 +76,7 @@ def test_the_promised_commands_are_there() -> None:
         "up",
         "bots",
         "demo",
+        "dev-certs",
         "token",
         "evaluate",
         "rules",

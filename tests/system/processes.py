@@ -7,8 +7,14 @@ import json
 import signal
 import sys
 import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import grpc.aio
+
+from fangcheng_client import connect
+from fangcheng_kit.tokens import mint_token
 from tests.system.running import environment, free_port
 
 KEY = "a development key of the tests, long enough"
@@ -38,6 +44,10 @@ class Service:
     def alive(self) -> bool:
         """A process of it runs."""
         return self._process is not None and self._process.returncode is None
+
+    def listens(self, what: str) -> str:
+        """Where it listens for something else than gRPC: `web`, `metrics`."""
+        return str(json.loads(self._port_file.read_text("utf-8"))[what])
 
     def memory(self) -> int:
         """Bytes of memory that it has in use."""
@@ -88,8 +98,7 @@ class Service:
 
     def metric(self, name: str, label: str = "") -> float:
         """The sum of a metric over its labels, or those with `label`, as its page has it now."""
-        address = json.loads(self._port_file.read_text("utf-8"))["metrics"]
-        with urllib.request.urlopen(f"http://{address}/metrics") as answer:
+        with urllib.request.urlopen(f"http://{self.listens('metrics')}/metrics") as answer:
             lines = str(answer.read(), "utf-8").splitlines()
         return sum(
             float(line.rpartition(" ")[2])
@@ -102,3 +111,39 @@ class Service:
         watch = 'grpc_service="grpc.health.v1.Health"'
         begun = self.metric("grpc_server_started_total", watch)
         return int(begun - self.metric("grpc_server_handled_total", watch))
+
+
+class Processes:
+    """The four services, a process each."""
+
+    def __init__(self, folder: Path, pools: str, **settings: str) -> None:
+        """`pools`: the file of matchmaking. `settings`: of each, without their prefix."""
+        self._pools = folder / "pools.yaml"
+        self._pools.write_text(pools, "utf-8")
+        self.services: dict[str, Service] = {}
+        kinds = {
+            "wallet": (),
+            "evaluation": (),
+            "table": ("wallet", "evaluation"),
+            "matchmaking": ("wallet", "evaluation", "table"),
+        }
+        for kind, partners in kinds.items():
+            own = {partner.upper(): self.services[partner].address for partner in partners}
+            if kind != "evaluation":
+                own["DATABASE"] = str(folder / f"{kind}.db")
+            if kind == "matchmaking":
+                own["POOLS"] = str(self._pools)
+            self.services[kind] = Service(folder, kind, **own, **settings)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """They serve; afterwards they are killed."""
+        try:
+            await asyncio.gather(*(service.start() for service in self.services.values()))
+            yield
+        finally:
+            await asyncio.gather(*(service.kill() for service in self.services.values()))
+
+    def channel(self, service: str, subject: str) -> grpc.aio.Channel:
+        """A channel to a service on which `subject` calls."""
+        return connect(self.services[service].address, mint_token(KEY, subject))

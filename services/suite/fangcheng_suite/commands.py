@@ -15,6 +15,7 @@ from . import (
     commands_bots,
     commands_call,
     commands_capacity,
+    commands_certificates,
     commands_console,
     commands_integrity,
     commands_journal,
@@ -47,6 +48,7 @@ app.add_typer(commands_journal.journal, name="journal")
 app.add_typer(commands_integrity.integrity, name="integrity")
 app.add_typer(commands_wallet.wallet, name="wallet")
 app.command()(commands_logs.logs)
+app.command()(commands_certificates.dev_certs)
 
 
 @app.command()

@@ -52,7 +52,9 @@ class Peers:
         if channel is None:
             # One that drains still answers for its tables; and who asked us repeats by itself.
             channel = self._channels[endpoint] = self._kit.connect(
-                endpoint, options=[("grpc.service_config", "{}")]
+                endpoint,
+                server_name="table",  # the endpoint is an address, of which its certificate is not
+                options=[("grpc.service_config", "{}")],
             )
         return kind(channel)
 

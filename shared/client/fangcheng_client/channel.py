@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 
 from fangcheng_client.keepalive import CLIENT_OPTIONS, Option
+from fangcheng_client.renewing import renewing
 
 SERVICE_CONFIG: str = files(__package__).joinpath("service_config.json").read_text("utf-8")
 """Spread calls over replicas, leave out unhealthy ones, repeat calls that got no answer.
@@ -38,7 +39,8 @@ def connect(
     act_as: str | None = None,
     *,
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
-    credentials: grpc.ChannelCredentials | None = None,
+    credentials: grpc.ChannelCredentials | Callable[[], grpc.ChannelCredentials] | None = None,
+    server_name: str = "",
     plaintext: bool = False,
     max_message_bytes: int = MAX_MESSAGE_BYTES,
     metadata: Callable[[], Metadata] | None = None,
@@ -52,10 +54,12 @@ def connect(
     ``token``: the bearer token, or a function that is asked for one at every call, so that it may
     be renewed. ``act_as``: the player for whom a gateway calls; its token needs the scope
     ``act_as``. ``timeout_seconds``: deadline of calls with a single answer that were given none;
-    streams have none unless given one. ``credentials``: TLS. ``plaintext``: allow a token over a
-    connection without TLS to another host. ``metadata``: asked for more metadata at every call.
-    ``around``: makes every call, for who traces them. ``options``: gRPC channel options; they win
-    over the defaults.
+    streams have none unless given one. ``credentials``: TLS; or a function that is asked for them
+    at every call: where it gives others, calls move to a new connection, and those that go on end
+    on the old one. ``server_name``: the name that the server's certificate must have, where that is
+    not the host of the target. ``plaintext``: allow a token over a connection without TLS to
+    another host. ``metadata``: asked for more metadata at every call. ``around``: makes every call,
+    for who traces them. ``options``: gRPC channel options; they win over the defaults.
 
     Raises ``ValueError`` where a token would leave this host without TLS.
     """
@@ -74,14 +78,19 @@ def connect(
         "grpc.max_receive_message_length": max_message_bytes,
         "grpc.max_send_message_length": -1,
         **dict(CLIENT_OPTIONS),
+        **({"grpc.ssl_target_name_override": server_name} if server_name else {}),
         **dict(options),
     }
     arguments = list(merged.items())
-    inner = (
-        grpc.aio.insecure_channel(target, options=arguments)
-        if credentials is None
-        else grpc.aio.secure_channel(target, credentials, options=arguments)
-    )
+    inner: grpc.aio.Channel
+    if credentials is None:
+        inner = grpc.aio.insecure_channel(target, options=arguments)
+    elif isinstance(credentials, grpc.ChannelCredentials):
+        inner = grpc.aio.secure_channel(target, credentials, options=arguments)
+    else:
+        inner = renewing(
+            credentials, lambda given: grpc.aio.secure_channel(target, given, options=arguments)
+        )
     return _Channel(inner, _Caller(token, act_as, metadata), timeout_seconds, around)
 
 

@@ -28,6 +28,7 @@ import fangcheng_client
 from fangcheng_client.keepalive import SERVER_OPTIONS
 from fangcheng_kit import health, logs, tls, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
+from fangcheng_kit.certificates import BadCertificates, Certificates
 from fangcheng_kit.contract import OPERATORS, ContractError, methods_of
 from fangcheng_kit.identities import Identities, Peer
 from fangcheng_kit.jwks import BadKeySet, KeySet
@@ -97,6 +98,7 @@ class Kit:
         self.verifier = TokenVerifier()
         """Checks the tokens that the service is shown."""
         self._settings = settings
+        self._certificates = _certificates(settings, self.registry)
         self._health = health.Health()
         self._channels: list[grpc.aio.Channel] = []
         self._tokens: dict[tuple[str, ...], tuple[str, float]] = {}
@@ -116,7 +118,8 @@ class Kit:
         ``scopes``: of the token, such as ``act_as`` for a service that calls for players too; a
         token that comes from a file has its own.
         Passes on the request id and the trace of the call that is being handled. The kit closes the
-        channel after the service. ``options`` as for ``fangcheng_client.connect``.
+        channel after the service, and follows when certificates change. ``options`` as for
+        ``fangcheng_client.connect``.
         """
         channel = fangcheng_client.connect(
             target,
@@ -125,6 +128,7 @@ class Kit:
             max_message_bytes=self._settings.max_message_bytes,
             metadata=_passed_on,
             around=self.tracing.around(),
+            credentials=self._certificates.client if self._settings.tls_ca else None,
             plaintext=self._settings.dangerously_without_tls,
             **options,
         )
@@ -269,6 +273,8 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     servicer lacks what it needs, and what ``open_service`` raises.
     """
     kit = Kit(name, settings)
+    for danger in settings.dangers():
+        kit.log.warning("dangerous setting", setting=danger)
     kit.tracing = _tracing(name, settings)
     keys = await _key_set(kit, settings)
     kit.verifier = TokenVerifier(
@@ -289,10 +295,11 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     keys.on_change = calls.keys_changed
     # Addresses first: a second process must fail before it opens the first one's database.
     server = grpc.aio.server(interceptors=[calls], options=_options(settings))
-    kit.address = address = _bound(server, settings.listen)
+    kit.address = address = _bound(server, settings.listen, kit._certificates.server())
     with _metrics(kit, settings.metrics_listen) as metrics:
         kit.metrics_address = _joined(settings.metrics_listen, metrics.port)
         lag = asyncio.create_task(ProcessMetrics(kit.registry, name).watch_loop())
+        certificates = asyncio.create_task(kit._certificates.watch())
         keeping = asyncio.create_task(keys.watch())
         try:
             async with open_service(settings, kit) as servicers:
@@ -309,6 +316,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
                     await server.stop(settings.grace_seconds)
         finally:
             lag.cancel()
+            certificates.cancel()
             keeping.cancel()
             for channel in kit._channels:
                 await channel.close()
@@ -350,15 +358,19 @@ def _options(settings: Settings) -> list[tuple[str, int | str]]:
         "grpc.max_send_message_length": -1,
         **dict(SERVER_OPTIONS),
     }
-    if settings.max_connection_age_seconds:
-        options["grpc.max_connection_age_ms"] = int(settings.max_connection_age_seconds * 1_000)
+    if age_seconds := settings.connection_age_seconds:
+        options["grpc.max_connection_age_ms"] = int(age_seconds * 1_000)
         options["grpc.max_connection_age_grace_ms"] = int(settings.connection_grace_seconds * 1_000)
     return list(options.items())
 
 
-def _bound(server: grpc.aio.Server, listen: str) -> str:
+def _bound(server: grpc.aio.Server, listen: str, credentials: grpc.ServerCredentials | None) -> str:
     try:
-        port = server.add_insecure_port(listen)
+        port = (
+            server.add_secure_port(listen, credentials)
+            if credentials
+            else server.add_insecure_port(listen)
+        )
     except RuntimeError:
         port = 0
     if port == 0:
@@ -366,6 +378,13 @@ def _bound(server: grpc.aio.Server, listen: str) -> str:
             f"cannot listen on {listen}: another process has the port, or it is not ours"
         )
     return _joined(listen, port)
+
+
+def _certificates(settings: Settings, registry: CollectorRegistry) -> Certificates:
+    try:
+        return Certificates(settings, registry)
+    except BadCertificates as error:
+        raise StartFailed(str(error)) from error
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from socketserver import ThreadingMixIn
@@ -82,6 +82,36 @@ class ProcessMetrics:
             due = loop.time() + _LOOKS_SECONDS
             await asyncio.sleep(_LOOKS_SECONDS)
             self._lag.observe(max(0.0, loop.time() - due))
+
+
+class CertificateMetrics:
+    """What is measured of a process's certificates."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._expires = Gauge(
+            "fangcheng_certificate_expires_timestamp_seconds",
+            "When a certificate in force expires, in seconds since 1970: the service's own, those "
+            "of the authorities of its callers, and those of the services it calls. Only where "
+            "settings name them.",
+            ("certificate",),
+            registry=registry,
+        )
+        self._bad = Gauge(
+            "fangcheng_certificate_files_bad",
+            "1 while the files of certificates cannot be used and earlier ones are in force; the "
+            "log says why.",
+            registry=registry,
+        )
+
+    def used(self, expires: Iterable[tuple[str, float]]) -> None:
+        """Certificates are in force: each kind, with when it expires."""
+        for kind, at in expires:
+            self._expires.labels(kind).set(at)
+        self._bad.set(0)
+
+    def failed(self) -> None:
+        """The files cannot be used."""
+        self._bad.set(1)
 
 
 def _version(service: str) -> str:

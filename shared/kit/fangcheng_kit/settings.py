@@ -40,6 +40,10 @@ from fangcheng_kit.tokens import AUDIENCE, SHORTEST_KEY
 
 PREFIX = "FANGCHENG_"
 
+_DANGER = "dangerously_"
+
+_CERTIFIED_AGE_SECONDS = 3_600.0
+
 
 class BadSettings(Exception):
     """The environment does not make usable settings; the message says what to change."""
@@ -163,8 +167,8 @@ class Settings(BaseSettings):
     listen: Address = Field(
         default="127.0.0.1:0",
         description=(
-            "Address of the gRPC server, this host only unless `DANGEROUSLY_WITHOUT_TLS`; port 0 "
-            "takes a free one."
+            "Address of the gRPC server; port 0 takes a free one. Beyond this host only with "
+            "`TLS_CERTIFICATE` and with `JWKS` or `TLS_CLIENT_CA`."
         ),
     )
     metrics_listen: Address = Field(
@@ -264,7 +268,8 @@ class Settings(BaseSettings):
         ge=0,
         description=(
             "Age at which a connection is closed after its calls, so that clients look up the "
-            "replicas again; 0: never."
+            "replicas again; 0: never, but with `TLS_CLIENT_CA` after an hour, so that a "
+            "certificate that is trusted no more does not go on for ever."
         ),
     )
     connection_grace_seconds: float = Field(
@@ -304,14 +309,26 @@ class Settings(BaseSettings):
         default=5.0, ge=0, description="How long calls in flight may then still take."
     )
 
+    def dangers(self) -> list[str]:
+        """The settings of frightening names that are on."""
+        names = type(self).model_fields
+        return [name.upper() for name in names if name.startswith(_DANGER) and getattr(self, name)]
+
+    @property
+    def connection_age_seconds(self) -> float:
+        """The age at which a connection is closed; 0: never."""
+        certified = _CERTIFIED_AGE_SECONDS if self.tls_client_ca else 0.0
+        return self.max_connection_age_seconds or certified
+
     @field_validator("listen")
     @classmethod
-    def _on_this_host(cls, listen: str, info: ValidationInfo) -> str:
-        if not (is_loopback(listen) or info.data.get("dangerously_without_tls")):
+    def _encrypted_beyond_this_host(cls, listen: str, info: ValidationInfo) -> str:
+        encrypted = info.data.get("tls_certificate") or info.data.get("dangerously_without_tls")
+        if not (is_loopback(listen) or encrypted):
             raise ValueError(
-                "without TLS a service listens on this host only: use 127.0.0.1, [::1] or "
-                "localhost, and put a proxy that ends TLS, such as Envoy, on the same host to "
-                "reach it from others"
+                "without TLS a service listens on this host only: set TLS_CERTIFICATE and TLS_KEY "
+                "(`fangcheng dev-certs` makes some for trying), or use 127.0.0.1, [::1] or "
+                "localhost, or set DANGEROUSLY_WITHOUT_TLS in a network that encrypts by itself"
             )
         return listen
 

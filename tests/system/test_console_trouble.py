@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from fangcheng_console.oplog import Target
 from fangcheng_console.sqlite import open_sqlite
+from tests.console.operating import POOLS, Office, opened, reason, said, signed_in
+from tests.console.world import Page
+from tests.system.cutting import CuttingProxy
+from tests.system.processes import Processes, Service
 
-from .operating import Office, office, reason, said, signed_in
-
-# The process of these tests, with gRPC servers whose connections are cut, has died in native code
-# now and then; until it is known why, they stand apart from what must never fail by itself.
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.system, pytest.mark.asyncio(loop_scope="module")]
 
 
 class Line:
@@ -26,28 +27,54 @@ class Line:
         self.at_answer: Callable[[], bool] = lambda: False
 
 
-@pytest.fixture
-def line() -> Line:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("office")
+
+
+@pytest.fixture(scope="module")
+def uncut() -> Line:
     return Line()
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, line: Line) -> AsyncIterator[Office]:
-    async with office(tmp_path, lambda: line.at_answer(), call_timeout_seconds=5) as opened:
-        yield opened
+def line(uncut: Line) -> Iterator[Line]:
+    yield uncut
+    uncut.at_answer = lambda: False
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def desk(folder: Path, uncut: Line) -> AsyncIterator[Office]:
+    """Both ends of the line that is cut are processes of their own."""
+    suite = Processes(folder, POOLS)
+    targets = {name.upper(): service.address for name, service in suite.services.items()}
+    proxy = CuttingProxy(targets["WALLET"], lambda: uncut.at_answer())
+    async with suite.running(), proxy.running(), AsyncExitStack() as stack:
+        targets["WALLET"] = proxy.address
+        console = Service(
+            *(folder, "console"),
+            WEB_LISTEN="127.0.0.1:0",
+            DATABASE=str(folder / "console.db"),
+            CALL_TIMEOUT_SECONDS="5",
+            **targets,
+        )
+        stack.push_async_callback(console.kill)
+        await console.start()
+        yield await opened(stack, suite, Page(f"http://{console.listens('web')}"))
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+def writer(folder: Path) -> Iterator[sqlite3.Connection]:
     """Another process at the log's file."""
-    path = tmp_path / "console.db"
+    path = folder / "console.db"
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as writer:
         yield writer
 
 
-def once_it_is_asked_for(writer: sqlite3.Connection) -> Callable[[], bool]:
-    """Answers are lost from the call of the first act on."""
-    return lambda: bool(writer.execute("SELECT 1 FROM log WHERE kind = 'act'").fetchall())
+def once_it_is_asked_for(writer: sqlite3.Connection, request_id: str) -> Callable[[], bool]:
+    """Answers are lost from the call of this act on."""
+    asked = "SELECT 1 FROM log WHERE kind = 'act' AND request_id = ?"
+    return lambda: bool(writer.execute(asked, [request_id]).fetchall())
 
 
 async def test_an_act_whose_answer_is_lost_is_unknown_and_can_be_asked_for_again(
@@ -55,7 +82,7 @@ async def test_an_act_whose_answer_is_lost_is_unknown_and_can_be_asked_for_again
 ) -> None:
     ann, *_ = await desk.players()
     body = desk.body(await desk.preview("freeze_player", player_id=ann))
-    line.at_answer = once_it_is_asked_for(writer)
+    line.at_answer = once_it_is_asked_for(writer, body["request_id"])
     for _ in range(2):
         assert reason(await desk.operator.post("/api/operate", body)) == (503, "OUTCOME_UNKNOWN")
     assert await desk.frozen(ann)  # it was done all the same
@@ -70,7 +97,7 @@ async def test_an_act_whose_answer_is_lost_is_unknown_and_can_be_asked_for_again
     assert [one["request_id"] for one in open_ones] == [body["request_id"]]
 
     # Somebody else finds it on the page of the log.
-    other = await signed_in(desk.stack, desk.world, "operator:lin")
+    other = await signed_in(desk.stack, desk.page, "operator:lin")
     repeated = await other.post("/api/operate/repeat", {"request_id": body["request_id"]})
     assert repeated.status_code == 200, repeated.text
     assert repeated.json()["replayed"] is True
@@ -118,7 +145,7 @@ async def test_an_outcome_that_could_not_be_written_is_told_and_found_out_again(
     ann, *_ = await desk.players()
     body = desk.body(await desk.preview("freeze_player", player_id=ann))
 
-    begun = once_it_is_asked_for(writer)
+    begun = once_it_is_asked_for(writer, body["request_id"])
 
     def lock() -> bool:
         if not writer.in_transaction and begun():
@@ -150,9 +177,9 @@ async def test_a_table_is_closed_while_the_wallet_is_away(desk: Office, line: Li
 
 
 async def test_a_reveal_that_was_cut_short_is_not_asked_for_again(
-    desk: Office, tmp_path: Path
+    desk: Office, folder: Path
 ) -> None:
-    log = await open_sqlite(tmp_path / "console.db")
+    log = await open_sqlite(folder / "console.db")
     target = Target(table_id="t1")
     await log.begin(
         "operator:mei", "reveal", target, request_id="console/reveal-1", reason="collusion?"
