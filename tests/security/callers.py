@@ -16,13 +16,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from jwt.algorithms import OKPAlgorithm, RSAAlgorithm
 
-from .oracle import Caller
+from .oracle import SUITE, Caller
 
 OWN, OTHER = "ann", "eve"
 """The player whose seat, ticket and wallet it is, and one who has nothing to do with them."""
 HOST = "fay"
 """The player whose private room it is."""
-SERVICES = ("evaluation", "table", "matchmaking", "wallet", "console")
 PASSED_ON = "fangcheng-caller-bin"
 
 
@@ -117,7 +116,7 @@ def players(keys: Keys) -> Iterator[Caller]:
 
 def good(keys: Keys) -> Iterator[Caller]:
     """Services and people of the studio's."""
-    for name in (*SERVICES, "shop"):
+    for name in (*SUITE, "shop"):
         yield bearing(f"service {name}", keys.token(f"service:{name}"), "service", name)
     yield bearing("shop by the studio", keys.by_studio("service:shop"), "service", "shop")
     for subject, kind in (("service:gateway", "service"), ("operator", "operator")):

@@ -217,7 +217,13 @@ async def spend(folder: Path, callers: Sequence[Caller], **settings: Any) -> Eve
     with lines_of("suite") as logged:
         async with (
             collecting() as collector,
-            whole(folder, OFFERS, otlp_endpoint=collector.endpoint, **settings) as suite,
+            whole(
+                folder,
+                OFFERS,
+                otlp_endpoint=collector.endpoint,
+                player_calls_per_second=0,
+                **settings,
+            ) as suite,
         ):
             world, code = await world_of(suite)
             await make_every_call(suite, world, evening)

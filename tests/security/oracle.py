@@ -18,6 +18,8 @@ ROLES = {
     "operator": access_pb2.ROLE_OPERATOR,
     "service": access_pb2.ROLE_SERVICE,
 }
+SUITE = ("evaluation", "table", "matchmaking", "wallet", "console")
+"""Services of the suite's own."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ def expected(process: str, call: MethodDescriptor, caller: Caller) -> str:
     if ROLES.get(caller.kind) not in need.roles:
         return "PERMISSION_DENIED"
     if caller.kind == "service" and need.services and caller.id not in need.services:
+        return "PERMISSION_DENIED"
+    if caller.kind == "service" and need.studio_only and caller.id in SUITE:
         return "PERMISSION_DENIED"
     if need.scope and need.scope not in caller.scopes:
         return "PERMISSION_DENIED"
