@@ -20,6 +20,8 @@ ROLES = {
 }
 SUITE = ("evaluation", "table", "matchmaking", "wallet", "console")
 """Services of the suite's own."""
+EDGE = "proxy/edge"
+"""A proxy: it is nobody, and passes on those who show their tokens."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Caller:
     scopes: frozenset[str] = frozenset()
     refused: str = ""
     """The status of whatever he calls, for what is wrong with his metadata besides."""
+    certificate: str = EDGE
+    """Whom the certificate of his connection names."""
     only_at: str = ""
     """The one process that takes him for who he is; the others refuse him."""
 
