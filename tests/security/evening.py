@@ -304,6 +304,7 @@ async def spend(folder: Path, callers: Sequence[Caller], **settings: Any) -> Eve
         evening.spans = collector.received
     evening.lines = logged
     evening.secrets = {"the key": KEY, "a room's code": code}
+    evening.secrets |= {f"the id {player}": player for player in (*PLAYERS, HOST, OTHER)}
     for caller in callers:
         for name, value in caller.metadata:
             if name == "authorization":
