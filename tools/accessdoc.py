@@ -42,10 +42,14 @@ def row(method: MethodDescriptor) -> tuple[str, ...]:
     access = access_of(method)
     named = ""
     if access_pb2.ROLE_SERVICE in access.roles:
-        named = ", ".join(f"`{name}`" for name in access.services) or "any"
+        any_ = "the studio's" if access.studio_only else "any"
+        named = ", ".join(f"`{name}`" for name in access.services) or any_
+    players = YES if access_pb2.ROLE_PLAYER in access.roles else NO
+    if access.player_calls_per_minute:
+        players += f", {access.player_calls_per_minute} a minute"
     return (
         f"`{method.name}`",
-        YES if access_pb2.ROLE_PLAYER in access.roles else NO,
+        players,
         YES if access_pb2.ROLE_OPERATOR in access.roles else NO,
         named,
         f"`{access.scope}`" if access.scope else "",

@@ -197,6 +197,8 @@ def call(name: str, method: MethodDescriptorProto, comment: str) -> str:
         word = access_pb2.Role.Name(role).removeprefix("ROLE_").lower()
         if role == access_pb2.ROLE_SERVICE and access.services:
             word += f" ({', '.join(access.services)})"
+        if role == access_pb2.ROLE_SERVICE and access.studio_only:
+            word += " (of the studio's)"
         callers.append(word)
     scope = f"; with the scope `{access.scope}`" if access.scope else ""
     lines = [

@@ -12,6 +12,7 @@ import pytest
 from fangcheng_client import Problem, explain
 from fangcheng_kit import errors
 from fangcheng_kit.errors import DETAILS_KEY
+from fangcheng_kit.tokens import ExpiredToken
 
 
 def failed(
@@ -78,3 +79,11 @@ def test_a_status_fits_into_the_trailers_however_long_the_error(letter: str, siz
     assert problem.reason == "INVALID_REQUEST"
     assert problem.field is not None
     assert problem.field.startswith(letter * 10)
+
+
+def test_a_stream_whose_token_has_expired_goes_on_with_another() -> None:
+    for error, passes in ((ExpiredToken(of_stream=True), True), (ExpiredToken(), False)):
+        wire = failed(error.code, error.message, (DETAILS_KEY, errors.details(error)))
+        problem = explain(wire)
+        assert problem.reason == "TOKEN_EXPIRED"
+        assert (problem.passes, problem.ended_with_token) == (passes, passes)

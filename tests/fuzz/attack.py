@@ -11,10 +11,15 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from fangcheng.table.v1 import state_pb2, table_pb2
+from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
+from fangcheng_client import connect
+from fangcheng_kit.tokens import mint_token
 from tests.fuzz.calls import Input, Outcome, answer_of, sent
 from tests.fuzz.suite import Suite, stub
+from tests.system.processes import KEY
 
 NEVER = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS}
 _OF_THE_CLIENT = {grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED}
@@ -78,6 +83,46 @@ class Attack:
         finally:
             writer.close()
         assert self._suite.services[service].alive, data
+
+    async def flood(self, table_id: str) -> None:
+        """A gateway adds seats and acts for them as fast as it can, and reads no answer.
+
+        Others are answered meanwhile; the table service takes no more than it has room for.
+        """
+        token = mint_token(KEY, "service:gateway", ["act_as"])
+        channel = connect(self._suite.services["table"].address, token)
+        self._stack.push_async_callback(channel.close)
+        stream = TableServiceStub(channel).AttendMany()
+
+        act = table_pb2.ActRequest(
+            table_id=table_id, decision_id="7", action=state_pb2.Action(kind="pass")
+        )
+        written = 0
+
+        async def write() -> None:
+            nonlocal written
+            while True:
+                name = f"nobody-{written % 500}"
+                add = table_pb2.AddSeat(player_id=name, table_id=table_id)
+                answer = table_pb2.SeatAct(player_id=name, act=act)
+                await stream.write(
+                    table_pb2.AttendManyRequest(act=answer)
+                    if written % 3
+                    else table_pb2.AttendManyRequest(add=add)
+                )
+                written += 1
+
+        writing = asyncio.create_task(write())
+        operator = stub(self._stack, self._suite, TableServiceStub, "table", "operator")
+        for _ in range(100):
+            found = await operator.GetTable(table_pb2.GetTableRequest(table_id=table_id))
+            assert found.table.table_id == table_id
+        writing.cancel()
+        await asyncio.wait([writing])
+        stream.cancel()
+        assert written
+        self.codes["flood"] = written
+        assert self._suite.services["table"].alive
 
     async def settled(self) -> None:
         """Wait until nothing is written any more, and remember what the stores have."""

@@ -144,6 +144,8 @@ class Mutator:
             return data + data
         if change == 2:
             return self.rng.randbytes(self.rng.choice((1, 5, 60, 3_000)))
+        if self.rng.random() < 0.002:  # more than anybody takes
+            return data + b"\xfa\x7f" + _length(6_000_000) + bytes(6_000_000)
         if change == 3:  # fields that nobody knows: a number, some bytes
             return data + b"\xf8\x7f" + b"\xff" * 9 + b"\x01" + b"\xfa\x7f\x05other"
         if change == 4:  # nested deeper than anything here is

@@ -44,6 +44,7 @@ async def test_no_call_harms_a_running_suite(tmp_path: Path) -> None:
             await attack.one(number, maker.one())
         for number in counted("bursts", AT_ONCE):
             await attack.at_once(number, [maker.one() for _ in range(AT_ONCE)])
+        await attack.flood(await suite.new_table(count))
         rng = chance("sockets")
         for _ in counted("sockets"):
             await attack.raw(rng.choice([*suite.services]), connection(rng))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +46,12 @@ def reason(service: str, *metadata: tuple[str, str | bytes], subject: str) -> st
 def test_acting_for_nobody_is_refused(player: str) -> None:
     acting = ("fangcheng-act-as", player)
     assert reason("table", acting, subject="service:gateway") == "INVALID_ACT_AS"
+
+
+@pytest.mark.parametrize("subject", ["player:ming", "viewer:wang"])
+def test_the_scope_is_of_no_use_to_players_and_viewers(subject: str) -> None:
+    acting = ("fangcheng-act-as", "mei")
+    assert reason("table", acting, subject=subject) == "ACT_AS_NOT_ALLOWED"
 
 
 # Passed on.
@@ -203,18 +208,6 @@ def value(running: Running, name: str) -> float:
     found = running.kit.registry.get_sample_value(name)
     assert found is not None
     return found
-
-
-async def test_calls_wait_for_one_reading_of_a_key_that_is_new(tmp_path: Path) -> None:
-    new = Signer("new")
-    path = publish(tmp_path / "jwks.json", Signer("old").public())
-    async with serving_echo(dev_key="", jwks=str(path)) as running:
-        publish(path, new.public())
-        async with connect(running.address, new.token("operator")) as channel:
-            stub = Stub(channel)
-            made = [stub.Unary(EchoRequest(text="a")) for _ in range(20)]
-            answers = await asyncio.gather(*made)
-    assert {answer.caller for answer in answers} == {"operator"}
 
 
 async def test_a_service_without_a_development_key_shows_the_token_of_its_file(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.server
 import json
 import threading
@@ -167,13 +168,29 @@ async def test_for_unknown_keys_a_set_is_read_anew_but_not_by_each_of_them(
     assert sorted(keys.keys) == ["one", "three"]
 
 
+async def test_nobody_waits_for_anothers_reading(tmp_path: Path) -> None:
+    with served() as (address, answer):
+        answer.body = key_set(ONE.public()).encode()
+        answer.waits.clear()
+        keys = KeySet(address)
+        first = asyncio.create_task(keys.renew())
+        await asyncio.to_thread(answer.asked.wait)
+        assert not await keys.renew()
+        answer.waits.set()
+        assert await first
+
+
 class _Keys(http.server.BaseHTTPRequestHandler):
     """Answers with the status and body that the test puts there."""
 
     status = 200
     body = b""
+    asked: threading.Event
+    waits: threading.Event
 
     def do_GET(self) -> None:
+        self.asked.set()
+        self.waits.wait()
         self.send_response(self.status)
         self.send_header("Location", "http://127.0.0.1:1/")
         self.send_header("Content-Length", str(len(self.body)))
@@ -185,13 +202,15 @@ class _Keys(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def served() -> Iterator[tuple[str, type[_Keys]]]:
-    kind = type("Keys", (_Keys,), {})
+    kind = type("Keys", (_Keys,), {"asked": threading.Event(), "waits": threading.Event()})
+    kind.waits.set()
     server = http.server.HTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/jwks.json", kind
     finally:
+        kind.waits.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -16,13 +16,14 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
 from jwt.algorithms import OKPAlgorithm, RSAAlgorithm
 
-from .oracle import Caller
+from .oracle import SUITE, Caller
 
 OWN, OTHER = "ann", "eve"
 """The player whose seat, ticket and wallet it is, and one who has nothing to do with them."""
 HOST = "fay"
 """The player whose private room it is."""
-SERVICES = ("evaluation", "table", "matchmaking", "wallet", "console")
+ELSEWHERE = "elsewhere"
+"""Another trust domain."""
 PASSED_ON = "fangcheng-caller-bin"
 
 
@@ -95,7 +96,14 @@ def bearing(
 
 def everybody(keys: Keys) -> list[Caller]:
     """All callers, each with a name of his own."""
-    return [*players(keys), *good(keys), *passed_on(keys), *stray(keys), *bad(keys)]
+    return [
+        *players(keys),
+        *good(keys),
+        *passed_on(keys),
+        *certified(keys),
+        *stray(keys),
+        *bad(keys),
+    ]
 
 
 def players(keys: Keys) -> Iterator[Caller]:
@@ -117,7 +125,7 @@ def players(keys: Keys) -> Iterator[Caller]:
 
 def good(keys: Keys) -> Iterator[Caller]:
     """Services and people of the studio's."""
-    for name in (*SERVICES, "shop"):
+    for name in (*SUITE, "shop"):
         yield bearing(f"service {name}", keys.token(f"service:{name}"), "service", name)
     yield bearing("shop by the studio", keys.by_studio("service:shop"), "service", "shop")
     for subject, kind in (("service:gateway", "service"), ("operator", "operator")):
@@ -168,8 +176,85 @@ def passed_on(keys: Keys) -> Iterator[Caller]:
         yield bearing(name, token, "service", refused="PERMISSION_DENIED", besides=told(subject))
 
 
+def certified(keys: Keys) -> Iterator[Caller]:
+    """Those whom their certificates name: without a token, but for the last ones."""
+    for name in (*SUITE, "shop"):
+        # Matchmaking takes players out of their tables, and may there whatever a gateway may.
+        scopes = frozenset({"act_as"} if name == "matchmaking" else ())
+        holder = f"service/{name}"
+        yield Caller(f"the certificate of {name}", (), "service", name, scopes, "", holder)
+    yield Caller("the certificate of lin", (), "operator", "lin", certificate="operator/lin")
+    gateway = "service/gateway"
+    yield Caller(
+        "a gateway's certificate", (), "service", "gateway", frozenset({"act_as"}), "", gateway
+    )
+    for player in (OWN, OTHER):
+        acts = (("fangcheng-act-as", player),)
+        yield Caller(
+            f"a gateway's certificate for {player}", acts, "player", player, certificate=gateway
+        )
+        yield Caller(
+            f"the certificate of matchmaking for {player}",
+            acts,
+            "player",
+            player,
+            certificate="service/matchmaking",
+            only_at="table",
+        )
+    yield Caller(
+        "a certificate that acts without the scope",
+        (("fangcheng-act-as", OWN),),
+        "service",
+        refused="PERMISSION_DENIED",
+        certificate="service/shop",
+    )
+    operator = ((PASSED_ON, b'{"sub": "operator:lin"}'),)
+    yield Caller(
+        "an operator by the console's certificate",
+        operator,
+        "operator",
+        certificate="service/console",
+    )
+    yield Caller(
+        "an operator by the certificate of evaluation",
+        operator,
+        "service",
+        refused="PERMISSION_DENIED",
+        certificate="service/evaluation",
+    )
+    yield bearing(
+        "a player with the certificate of a table",
+        keys.token(f"player:{OTHER}"),
+        "player",
+        OTHER,
+        certificate="service/table",
+    )
+    for name, holder in (
+        ("of another trust domain", f"{ELSEWHERE}/service/table"),
+        ("of no kind", "king/lear"),
+        ("of a player", f"player/{OWN}"),
+    ):
+        yield bearing(f"a certificate {name}", keys.token("operator"), certificate=holder)
+    yield bearing("a bad token with a good certificate", "let-me-in", certificate="service/table")
+
+
 def stray(keys: Keys) -> Iterator[Caller]:
     """Those who may call, but not so."""
+    for subject, kind in ((f"player:{OTHER}", "player"), ("viewer:guest", "viewer")):
+        yield bearing(
+            f"{subject} that acts with the scope",
+            keys.by_studio(subject, scopes=["act_as"]),
+            kind,
+            refused="PERMISSION_DENIED",
+            besides=(("fangcheng-act-as", OWN),),
+        )
+    yield bearing(
+        "a player by sign-in that acts with the scope",
+        keys.by_players(f"player:{OTHER}", scope="openid act_as"),
+        "player",
+        refused="PERMISSION_DENIED",
+        besides=(("fangcheng-act-as", OWN),),
+    )
     for subject, kind in (("service:shop", "service"), ("operator", "operator")):
         yield bearing(
             f"{subject} that acts without the scope",

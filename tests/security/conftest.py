@@ -16,4 +16,6 @@ from .evening import Evening, spend
 def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
     folder, keys = tmp_path_factory.mktemp("security"), callers.Keys(KEY)
     jwks = str(keys.publish(folder / "jwks.json"))
-    return asyncio.run(spend(folder, callers.everybody(keys), jwks=jwks))
+    scopes = {"gateway": frozenset({"act_as"})}
+    everybody = callers.everybody(keys)
+    return asyncio.run(spend(folder, everybody, jwks=jwks, certificate_scopes=scopes))

@@ -25,14 +25,17 @@ from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import explain
+from fangcheng_suite.certificates import Authority
+from tests.kit.certified import Folder, credentials
 from tests.kit.collector import collecting
 from tests.kit.lines import lines_of
-from tests.suite.whole import KEY, PLAYERS, POOLS, Suite, whole
+from tests.suite.whole import KEY, PLAYERS, POOLS, Suite
 
 from . import contracts
-from .callers import HOST, OWN
+from .callers import ELSEWHERE as ANOTHER_DOMAIN
+from .callers import HOST, OTHER, OWN
 from .entries import ELSEWHERE, ENTRIES, Entry, World
-from .oracle import Caller
+from .oracle import EDGE, Caller
 
 ROOMS = """
 rooms:
@@ -41,6 +44,10 @@ rooms:
 OFFERS = POOLS + ROOMS
 AT_ONCE = 50
 """Calls under way together."""
+
+MOST_LOST = 20
+"""How often a call is made whose status gRPC loses: that of a stream which is refused while its
+first message is being written."""
 
 Outcome = tuple[str, str]
 """The status of a call and its reason; of a stream `OK` once its first message has come."""
@@ -123,13 +130,49 @@ def entry_of(process: str, call: MethodDescriptor) -> Entry:
     return ENTRIES[process][call.name]
 
 
+class Certified(Suite):
+    """The suite, every process with a certificate, which it asks of its callers too."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any], pools: str) -> None:
+        super().__init__(folder, settings, pools)
+        self._path = folder
+        self._authority = Authority.new()
+
+    async def _serve(self, name: str, open_service: Any, settings: Any, **more: Any) -> None:
+        files = Folder(self._path / f"certificate of {name}")
+        files.certificate.parent.mkdir()
+        files.put(self._authority.issue(f"service/{name}"))
+        files.trust(self._authority)
+        await super()._serve(name, open_service, settings, **files.settings(), **more)
+
+    def shown(self, holder: str) -> grpc.ChannelCredentials:
+        """What the holder of a certificate connects with; `elsewhere/…`: of that domain."""
+        domain, _, other = holder.partition("/")
+        if domain == ANOTHER_DOMAIN:
+            issued = self._authority.issue(other, trust_domain=domain)
+        else:
+            issued = self._authority.issue(holder)
+        return credentials(self._authority, issued)
+
+    def bare(self, service: str, holder: str = EDGE) -> grpc.aio.Channel:
+        """A channel on which what is sent is what the caller gives."""
+        return grpc.aio.secure_channel(self.running[service].address, self.shown(holder))
+
+    def channel(self, service: str, subject: str, **more: Any) -> grpc.aio.Channel:
+        return super().channel(service, subject, credentials=self.shown(EDGE), **more)
+
+
+Lines = dict[str, grpc.aio.Channel]
+"""A bare channel to each process."""
+
+
 @asynccontextmanager
-async def lines(suite: Suite) -> AsyncIterator[dict[str, grpc.aio.Channel]]:
-    """A bare channel to each process: what is sent is what the caller gives."""
+async def lines(suite: Certified, holder: str = EDGE) -> AsyncIterator[Lines]:
+    """As the holder of a certificate."""
     async with AsyncExitStack() as stack:
         yield {
-            name: await stack.enter_async_context(grpc.aio.insecure_channel(running.address))
-            for name, running in suite.running.items()
+            name: await stack.enter_async_context(suite.bare(name, holder))
+            for name in suite.running
         }
 
 
@@ -140,6 +183,19 @@ async def ask(
     metadata: Sequence[tuple[str, str | bytes]],
 ) -> tuple[Outcome, Message | None]:
     """Make a call; its outcome, and its answer or the first of its answers."""
+    for _ in range(MOST_LOST):
+        outcome, answer = await _asked(channel, call, request, metadata)
+        if outcome[1] != "STREAM_LOST":
+            break
+    return outcome, answer
+
+
+async def _asked(
+    channel: grpc.aio.Channel,
+    call: MethodDescriptor,
+    request: Message,
+    metadata: Sequence[tuple[str, str | bytes]],
+) -> tuple[Outcome, Message | None]:
     answers = "stream" if call.server_streaming else "unary"
     asks = "stream" if call.client_streaming else "unary"
     make: Any = getattr(channel, f"{asks}_{answers}")(
@@ -165,33 +221,37 @@ async def _one(request: Message) -> AsyncIterator[Message]:
     yield request
 
 
-async def make_every_call(suite: Suite, world: World, evening: Evening) -> None:
+async def make_every_call(suite: Certified, world: World, evening: Evening) -> None:
     """Every call, by everybody."""
     room = asyncio.Semaphore(AT_ONCE)
+    channels: dict[str, Lines] = {}
 
-    async with lines(suite) as channels:
+    async def one(process: str, call: MethodDescriptor, caller: Caller) -> None:
+        async with room:
+            request = entry_of(process, call).request(world)
+            channel = channels[caller.certificate][process]
+            outcome, answer = await ask(channel, call, request, caller.metadata)
+        evening.outcomes[call.full_name, caller.name] = outcome
+        evening.tell(caller, answer)
 
-        async def one(process: str, call: MethodDescriptor, caller: Caller) -> None:
-            async with room:
-                request = entry_of(process, call).request(world)
-                outcome, answer = await ask(channels[process], call, request, caller.metadata)
-            evening.outcomes[call.full_name, caller.name] = outcome
-            evening.tell(caller, answer)
-
+    async with AsyncExitStack() as stack:
         for caller in evening.callers:
+            if caller.certificate not in channels:
+                context = lines(suite, caller.certificate)
+                channels[caller.certificate] = await stack.enter_async_context(context)
             async with asyncio.TaskGroup() as group:
                 for process, call in served():
                     group.create_task(one(process, call, caller))
 
 
-async def read_the_table(suite: Suite, world: World, evening: Evening) -> None:
+async def read_the_table(suite: Certified, world: World, evening: Evening) -> None:
     """All that a seat and a spectator are told of a table, from its first event to its last."""
     async with lines(suite) as channels:
         table: Any = TableServiceStub(channels["table"])
         for caller in evening.callers:
-            if caller.kind != "player":
+            if caller.name not in (f"player {OWN}", f"player {OTHER}"):
                 continue
-            calls = [(table.Watch, table_pb2.WatchRequest)]
+            calls: list[tuple[Any, Any]] = [(table.Watch, table_pb2.WatchRequest)]
             if caller.id == OWN:
                 calls.append((table.Attend, table_pb2.AttendRequest))
             for (call, request), snapshot in itertools.product(calls, (False, True)):
@@ -204,13 +264,26 @@ async def read_the_table(suite: Suite, world: World, evening: Evening) -> None:
                     evening.tell(caller, message)
 
 
+@asynccontextmanager
+async def certified(folder: Path, **settings: Any) -> AsyncIterator[Certified]:
+    """The suite; `settings`: of every service."""
+    suite = Certified(folder, settings, OFFERS)
+    try:
+        await suite.start()
+        yield suite
+    finally:
+        await suite.stop()
+
+
 async def spend(folder: Path, callers: Sequence[Caller], **settings: Any) -> Evening:
     """An evening; everything has ended. `settings`: of every service."""
     evening = Evening(callers)
     with lines_of("suite") as logged:
         async with (
             collecting() as collector,
-            whole(folder, OFFERS, otlp_endpoint=collector.endpoint, **settings) as suite,
+            certified(
+                folder, otlp_endpoint=collector.endpoint, player_calls_per_second=0, **settings
+            ) as suite,
         ):
             world, code = await world_of(suite)
             await make_every_call(suite, world, evening)

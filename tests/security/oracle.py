@@ -18,6 +18,10 @@ ROLES = {
     "operator": access_pb2.ROLE_OPERATOR,
     "service": access_pb2.ROLE_SERVICE,
 }
+SUITE = ("evaluation", "table", "matchmaking", "wallet", "console")
+"""Services of the suite's own."""
+EDGE = "proxy/edge"
+"""A proxy: it is nobody, and passes on those who show their tokens."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Caller:
     scopes: frozenset[str] = frozenset()
     refused: str = ""
     """The status of whatever he calls, for what is wrong with his metadata besides."""
+    certificate: str = EDGE
+    """Whom the certificate of his connection names."""
     only_at: str = ""
     """The one process that takes him for who he is; the others refuse him."""
 
@@ -48,6 +54,8 @@ def expected(process: str, call: MethodDescriptor, caller: Caller) -> str:
     if ROLES.get(caller.kind) not in need.roles:
         return "PERMISSION_DENIED"
     if caller.kind == "service" and need.services and caller.id not in need.services:
+        return "PERMISSION_DENIED"
+    if caller.kind == "service" and need.studio_only and caller.id in SUITE:
         return "PERMISSION_DENIED"
     if need.scope and need.scope not in caller.scopes:
         return "PERMISSION_DENIED"

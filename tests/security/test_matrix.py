@@ -55,7 +55,7 @@ def test_who_may_call_is_who_is_let_in(evening: Evening) -> None:
             good = good and outcome[1] in AT_THE_DOOR
         if not good:
             wrong.append(f"{call.full_name} by {caller.name}: {due}, and it was {outcome}")
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
 
 
 def test_what_is_one_players_is_refused_to_another(evening: Evening) -> None:
@@ -72,7 +72,7 @@ def test_what_is_one_players_is_refused_to_another(evening: Evening) -> None:
             good = not entry.refused or reason != entry.refused
         if not good:
             wrong.append(f"{call.full_name} by {caller.name}: {code} {reason}")
-    assert wrong == []
+    assert wrong == [], "\n".join(wrong)
 
 
 def test_a_call_that_names_something_says_whose_it_is() -> None:

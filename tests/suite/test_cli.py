@@ -15,12 +15,15 @@ import click
 import jwt
 import pytest
 import typer
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from typer.testing import CliRunner, Result
 
+from fangcheng_kit.jwks import parse_key_set
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_suite.commands import app
 from fangcheng_suite.state import Address, StateFolder, SuiteFile
+from tests.kit.keys import rsa_key
 
 Run = Callable[..., Result]
 
@@ -77,6 +80,7 @@ def test_the_promised_commands_are_there() -> None:
         "bots",
         "demo",
         "dev-certs",
+        "dev-keys",
         "token",
         "evaluate",
         "rules",
@@ -287,6 +291,56 @@ def test_a_link_to_a_console_elsewhere_needs_its_key(
     page, token = run(*elsewhere).stdout.strip().split("/sign-in#")
     assert page == "https://console.example"
     assert claims_of(token)["sub"] == "operator:mei"
+
+
+def test_a_key_of_ones_own_signs_what_its_key_set_checks(run: Run, tmp_path: Path) -> None:
+    made = run("dev-keys", str(tmp_path / "keys"))
+    assert made.exit_code == 0, made.output
+    signing = tmp_path / "keys" / "signing.pem"
+    assert signing.stat().st_mode & 0o077 == 0
+    keys = parse_key_set((tmp_path / "keys" / "jwks.json").read_bytes())
+    (key,) = keys.values()
+    elsewhere = ("console", "--address", "https://console.example", "--name", "mei")
+    for words, subject in (
+        (("token", "player:ming"), "player:ming"),
+        (elsewhere, "operator:mei"),
+    ):
+        printed = run(*words, "--signing-key", str(signing)).stdout.strip()
+        token = printed.rpartition("#")[2]
+        assert jwt.get_unverified_header(token)["kid"] == key.id
+        claims = jwt.decode(token, key.public, [key.algorithm], audience="fangcheng")
+        assert claims["sub"] == subject
+    again = run("dev-keys", str(tmp_path / "keys"))
+    assert again.exit_code == 1
+    assert "there is" in again.stderr
+
+
+def test_a_token_is_for_an_audience_and_names_who_made_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = rsa_key().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (tmp_path / "rsa.pem").write_bytes(pem)
+    monkeypatch.setenv("FANGCHENG_SIGNING_KEY", str(tmp_path / "rsa.pem"))
+    told = run("token", "operator", "--kid", "2027", "--audience", "club", "--issuer", "me")
+    token = told.stdout.strip()
+    assert jwt.get_unverified_header(token) == {"alg": "RS256", "kid": "2027", "typ": "JWT"}
+    claims = jwt.decode(token, rsa_key().public_key(), ["RS256"], audience="club", issuer="me")
+    assert claims["sub"] == "operator"
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(None, "cannot read"), (b"no key", "expected a private key in PEM")],
+)
+def test_a_key_that_cannot_sign_is_told(
+    run: Run, tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
+    path = tmp_path / "key.pem"
+    if content is not None:
+        path.write_bytes(content)
+    ended = run("token", "operator", "--signing-key", str(path))
+    assert ended.exit_code == 1
+    assert complaint in " ".join(ended.stderr.split())
 
 
 @pytest.mark.parametrize("address", ["console.example", "ftp://x", "https://x/path"])

@@ -86,7 +86,7 @@ class Suite:
         context = serving(name, settings(**common, **more), open_service)
         running = await self._stack.enter_async_context(context)
         self.running[name] = running
-        async with grpc.aio.insecure_channel(running.address) as channel:
+        async with self.bare(name) as channel:
             watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
             async for told in watch:
                 if told.status == health_pb2.HealthCheckResponse.SERVING:
@@ -95,6 +95,10 @@ class Suite:
     async def stop(self) -> None:
         """End everything, the last that was started first."""
         await self._stack.aclose()
+
+    def bare(self, service: str) -> grpc.aio.Channel:
+        """A channel on which nobody in particular calls."""
+        return grpc.aio.insecure_channel(self.running[service].address)
 
     def channel(self, service: str, subject: str, **more: Any) -> grpc.aio.Channel:
         return connect(self.running[service].address, mint_token(KEY, subject), **more)

@@ -16,6 +16,8 @@ from typing import Any
 
 import grpc.aio
 
+from fangcheng_client import explain
+
 from .board import Board
 from .core import Match, Pool, Problem, Terms, Ticket, Vacancy
 from .matches import Backoff
@@ -90,8 +92,9 @@ class Backfill:
                             if not self._is_wanted():
                                 break
             except grpc.aio.AioRpcError as error:
-                self._log.warning("cannot watch for vacancies", problem=str(error))
-                seconds = backoff.next_seconds()
+                if not explain(error).ended_with_token:
+                    self._log.warning("cannot watch for vacancies", problem=str(error))
+                    seconds = backoff.next_seconds()
             # Of seats that are filled while no stream is open nobody tells.
             self._waiting.clear()
             await asyncio.sleep(seconds)

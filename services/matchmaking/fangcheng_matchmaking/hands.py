@@ -9,6 +9,8 @@ from typing import Any
 
 import grpc.aio
 
+from fangcheng_client import explain
+
 from .admission import Admission, NotAdmitted
 from .losses import Calendar
 from .matches import Backoff
@@ -57,8 +59,9 @@ class Hands:
                     if self._is_mine() and (self._matter() or self._admission.is_asked):
                         await self._follow(group)
                 except grpc.aio.AioRpcError as error:
-                    self._log.warning("cannot follow finished hands", problem=str(error))
-                    seconds = max(seconds, self._backoff.next_seconds())
+                    if not explain(error).ended_with_token:
+                        self._log.warning("cannot follow finished hands", problem=str(error))
+                        seconds = max(seconds, self._backoff.next_seconds())
                 except Exception:  # the store; the next round begins at the cursor
                     self._log.exception("cannot follow finished hands")
                     seconds = max(seconds, self._backoff.next_seconds())

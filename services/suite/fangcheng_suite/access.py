@@ -1,4 +1,4 @@
-"""Channels to a suite's services, with tokens signed by its development key."""
+"""Channels to a suite's services, with tokens signed by its key."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
@@ -13,6 +14,9 @@ import grpc.aio
 from fangcheng_client import connect
 
 from .errors import SuiteError, from_call
+
+if TYPE_CHECKING:
+    from fangcheng_kit.signing import SigningKey
 
 TOKEN_TTL_SECONDS = 600.0
 
@@ -26,7 +30,8 @@ class Access:
 
     target_of: Callable[[str], str]
     """The gRPC target of a service by its name."""
-    key: str
+    key: str | SigningKey
+    """That of development, or one of the key set."""
     ca_file: Path | None = None
     """Certificates to trust; connections are then TLS, by way of the edge: services have none."""
     plaintext: bool = False
@@ -113,7 +118,21 @@ def reach(
         raise SuiteError(str(error), "Give the certificates to trust with --ca.") from error
 
 
-def renewing_token(key: str, subject: str, scopes: Sequence[str] = ()) -> Callable[[], str]:
+def signing_key_in(path: Path, key_id: str = "") -> SigningKey:
+    """The private key in a file; raises SuiteError."""
+    from fangcheng_kit.signing import SigningKey
+
+    try:
+        return SigningKey(path.read_bytes(), key_id)
+    except OSError as error:
+        raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise SuiteError(f"{path}: {error}", "`fangcheng dev-keys DIR` makes one.") from None
+
+
+def renewing_token(
+    key: str | SigningKey, subject: str, scopes: Sequence[str] = ()
+) -> Callable[[], str]:
     """A function that answers a token of a subject which is good for some minutes more."""
     # Here, and not above: the kit brings all that a service needs, and takes its time for it.
     from fangcheng_kit.tokens import mint_token

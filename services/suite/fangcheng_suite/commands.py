@@ -21,12 +21,12 @@ from . import (
     commands_journal,
     commands_logs,
     commands_records,
+    commands_token,
     commands_wallet,
 )
 from .cli import EXIT_INTERRUPTED
 from .commands_bots import Think
-from .errors import SuiteError
-from .state import StateFolder, default_folder
+from .state import default_folder
 from .terminal import State, access_of, make_console, make_ink, run, told
 
 app = typer.Typer(
@@ -49,6 +49,8 @@ app.add_typer(commands_integrity.integrity, name="integrity")
 app.add_typer(commands_wallet.wallet, name="wallet")
 app.command()(commands_logs.logs)
 app.command()(commands_certificates.dev_certs)
+app.command()(commands_token.token)
+app.command()(commands_token.dev_keys)
 
 
 @app.command()
@@ -148,44 +150,6 @@ def migrate(
         "console": console,
     }
     run(lambda: migrate_all(databases, make_console()))
-
-
-@app.command()
-@told
-def token(
-    subject: Annotated[
-        str,
-        typer.Argument(
-            help="Who calls: `player:<id>`, `operator`, `operator:<name>` or `service:<name>`; "
-            "`viewer:<name>` looks at the console."
-        ),
-    ],
-    scope: Annotated[
-        list[str] | None, typer.Option(help="A scope, such as `act_as` or `bot`; repeatable.")
-    ] = None,
-    ttl: Annotated[float, typer.Option(min=1, help="Seconds that it is good for.")] = 3600.0,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            envvar="FANGCHENG_DEV_KEY",
-            help="The key to sign with. Default: that of the suite which runs here.",
-            show_default=False,
-        ),
-    ] = None,
-    state: State = None,
-) -> None:
-    """Print a development token, signed with the key of the running suite.
-
-    Example: `fangcheng token player:ming --ttl 600`
-    """
-    from fangcheng_kit.tokens import mint_token
-
-    try:
-        key = key or StateFolder(state or default_folder()).read().key
-        made = mint_token(key, subject, scope or [], ttl)
-    except ValueError as error:
-        raise SuiteError(str(error), "Example: fangcheng token player:ming") from None
-    print(made)
 
 
 @app.command()

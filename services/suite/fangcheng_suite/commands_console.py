@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .commands_token import KeyId, SigningKeyFile
 from .errors import SuiteError
 from .signing_in import LINK_HOURS, default_name, sign_in_link
 from .state import StateFolder, default_folder
@@ -50,10 +51,12 @@ def link(
         str | None,
         typer.Option(
             envvar="FANGCHENG_DEV_KEY",
-            help="The key to sign with, for --address.",
+            help="The development key to sign with, for --address.",
             show_default=False,
         ),
     ] = None,
+    signing_key: SigningKeyFile = None,
+    kid: KeyId = "",
     state: State = None,
 ) -> None:
     """Print a link that signs a person in to the console.
@@ -62,12 +65,17 @@ def link(
 
     Example: `fangcheng console --role viewer --name wang --hours 2`
     """
+    from .access import signing_key_in
+
     if address is None:
         suite = StateFolder(state or default_folder()).read()
-        address, key = suite.page, suite.key
-    elif key is None:
-        raise SuiteError(
-            "the key of a console elsewhere is not known here",
-            "Give it in FANGCHENG_DEV_KEY, as its services have it.",
-        )
-    print(sign_in_link(address, key, role.value, name or default_name(), hours))
+        link = sign_in_link(suite.page, suite.key, role.value, name or default_name(), hours)
+    else:
+        signs = signing_key_in(signing_key, kid) if signing_key is not None else key
+        if signs is None:
+            raise SuiteError(
+                "the key of a console elsewhere is not known here",
+                "Give it by --signing-key, or FANGCHENG_DEV_KEY, as its services have it.",
+            )
+        link = sign_in_link(address, signs, role.value, name or default_name(), hours)
+    print(link)

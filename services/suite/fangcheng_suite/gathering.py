@@ -10,6 +10,7 @@ from google.protobuf import json_format
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import records_pb2, records_pb2_grpc
+from fangcheng_client import explain
 
 from .access import Access, Elsewhere
 from .errors import SuiteError
@@ -125,6 +126,7 @@ async def gather(access: Access | Elsewhere, gathered: Gathered) -> int:
     connection breaks, and the next time goes on behind it.
     """
     count = 0
+    waiting: list[records_pb2.FinishedHand] = []
     try:
         async with access.channel("table") as channel:
             stub = records_pb2_grpc.TableRecordServiceStub(channel)
@@ -134,7 +136,6 @@ async def gather(access: Access | Elsewhere, gathered: Gathered) -> int:
             request = records_pb2.StreamFinishedHandsRequest(
                 cursor=gathered.cursor, with_records=True
             )
-            waiting: list[records_pb2.FinishedHand] = []
             async for message in stub.StreamFinishedHands(request):
                 # A heartbeat: there is nothing more for now.
                 is_last = not message.HasField("hand")
@@ -148,7 +149,10 @@ async def gather(access: Access | Elsewhere, gathered: Gathered) -> int:
                 if is_last:
                     break
     except grpc.aio.AioRpcError as error:
-        raise access.failed(error, "reading finished hands") from error
+        if not explain(error).ended_with_token:
+            raise access.failed(error, "reading finished hands") from error
+        _keep(waiting, gathered)
+        return count + await gather(access, gathered)
     return count
 
 

@@ -14,6 +14,7 @@ import grpc.aio
 from rich.console import Console
 
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_client import explain
 
 from .access import Access, Elsewhere
 from .errors import LedgerTampered, SuiteError
@@ -99,12 +100,19 @@ async def export_ledger(
     try:
         async with access.channel("wallet") as channel:
             stub = wallet_pb2_grpc.WalletServiceStub(channel)
-            request = wallet_pb2.StreamEntriesRequest(cursor=cursor, currency=currency)
             with _sink(fresh, parquet=path.suffix == ".parquet") as sink:
-                async for message in stub.StreamEntries(request):
-                    sink.write([_row(entry) for entry in message.entries])
-                    written += len(message.entries)
-                    cursor = message.cursor
+                is_over = False
+                while not is_over:
+                    request = wallet_pb2.StreamEntriesRequest(cursor=cursor, currency=currency)
+                    try:
+                        async for message in stub.StreamEntries(request):
+                            sink.write([_row(entry) for entry in message.entries])
+                            written += len(message.entries)
+                            cursor = message.cursor
+                        is_over = True
+                    except grpc.aio.AioRpcError as error:
+                        if not explain(error).ended_with_token:
+                            raise
         fresh.replace(path)
     except grpc.aio.AioRpcError as error:
         raise access.failed(error, "exporting the ledger") from error

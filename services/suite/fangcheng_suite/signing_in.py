@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import getpass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from .errors import SuiteError
 
+if TYPE_CHECKING:
+    from fangcheng_kit.signing import SigningKey
+
 LINK_HOURS = 12.0
 
 
-def sign_in_link(page: str, key: str, role: str, name: str, hours: float) -> str:
+def sign_in_link(page: str, key: str | SigningKey, role: str, name: str, hours: float) -> str:
     """A link to the console at `page` that signs `name` in; raises SuiteError.
 
     The token stands behind the `#`, which no browser sends and no proxy logs; the page hands it in

@@ -41,15 +41,17 @@ class Problem:
     """When to try again, where the service said."""
 
     @property
-    def passes(self) -> bool:
-        """Whether it passes by waiting, so that what may be repeated is to be asked again.
+    def ended_with_token(self) -> bool:
+        """Whether a stream has ended because the token expired with which it was opened. It goes on
+        with another token; the same one would be refused."""
+        return self.reason == "TOKEN_EXPIRED" and self.metadata.get("ended") == "stream"
 
-        A stream whose token has expired does, with the next token; to open one with a token that
-        has expired does not.
-        """
-        if self.reason == "TOKEN_EXPIRED":
-            return self.metadata.get("ended") == "stream"
-        return self.code in _PASSING_CODES or self.reason in _PASSING_REASONS
+    @property
+    def passes(self) -> bool:
+        """Whether it passes by waiting, so that what may be repeated is to be asked again."""
+        return (
+            self.code in _PASSING_CODES or self.reason in _PASSING_REASONS or self.ended_with_token
+        )
 
     def __str__(self) -> str:
         where = f" (field {self.field})" if self.field else ""

@@ -28,6 +28,10 @@ _KINDS: dict[int, Kind] = {
 }
 
 
+OWN_SERVICES = frozenset({"evaluation", "table", "matchmaking", "wallet", "console"})
+"""The names of the suite's own services."""
+
+
 class ContractError(Exception):
     """A proto lacks what the kit needs to serve it."""
 
@@ -41,23 +45,31 @@ class Need:
     """Names of the services that may; empty: every service."""
     scope: str
     """A scope that the token must carry besides; empty: none."""
+    studio_only: bool = False
+    """None of the suite's own services may."""
     player_calls_per_minute: int = 0
     """How often one player may call; 0: as often as all calls together."""
 
     def check(self, principal: Principal) -> None:
         """Raise ``PermissionDenied`` unless this caller may."""
-        allowed = principal.kind in self.kinds and (
-            principal.kind != "service" or not self.services or principal.id in self.services
-        )
+        allowed = principal.kind in self.kinds
+        if principal.kind == "service":
+            allowed = allowed and self._admits(principal.id)
         if not allowed:
             raise PermissionDenied("CALLER_NOT_ALLOWED", f"{self}.")
         if self.scope and self.scope not in principal.scopes:
             raise PermissionDenied("SCOPE_MISSING", f"The token lacks the scope {self.scope}.")
 
+    def _admits(self, service: str) -> bool:
+        if self.studio_only and service in OWN_SERVICES:
+            return False
+        return not self.services or service in self.services
+
     def __str__(self) -> str:
         names = []
         for kind in sorted(self.kinds):
             only = " " + ", ".join(sorted(self.services)) if self.services else ""
+            only += " of the studio's" if self.studio_only else ""
             names.append(kind + (only if kind == "service" else ""))
         return "This call is for " + " or ".join(names)
 
@@ -123,7 +135,11 @@ def _need(service: str, method: MethodDescriptor) -> Need:
             "(fangcheng.access.v1.access) with at least one role"
         )
     return Need(
-        kinds, frozenset(access.services), access.scope, max(0, access.player_calls_per_minute)
+        kinds,
+        frozenset(access.services),
+        access.scope,
+        access.studio_only,
+        max(0, access.player_calls_per_minute),
     )
 
 

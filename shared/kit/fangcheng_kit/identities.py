@@ -22,6 +22,7 @@ from fangcheng_kit.tokens import TokenVerifier, Verified
 CALLER_KEY = "fangcheng-caller-bin"
 """Metadata with the caller whose call is passed on: JSON, as ``passed_on`` writes it."""
 
+_ACTS = frozenset({"service", "operator"})
 _PASSES = frozenset({"service:table", "service:console"})
 
 
@@ -90,14 +91,14 @@ class Identities:
             raise PermissionDenied(
                 "CALLER_NOT_ALLOWED", f"{CALLER_KEY} is taken from services that verify callers."
             )
-        caller = _read(value)
+        caller = _read(value, by)
         is_replicas = by.id == self._service == "table"
         is_operators = by.id == "console" and caller.kind == "operator" and not caller.scopes
         if not (is_replicas or is_operators):
             raise PermissionDenied(
                 "CALLER_NOT_ALLOWED", f"{by.subject} may not call for this caller here."
             )
-        return replace(caller, expires=min(caller.expires, by.expires))
+        return caller
 
 
 def passed_on(caller: Principal) -> tuple[str, bytes]:
@@ -110,13 +111,13 @@ def passed_on(caller: Principal) -> tuple[str, bytes]:
     return CALLER_KEY, json.dumps(told).encode()
 
 
-def _read(value: Any) -> Principal:
-    """The reverse of ``passed_on``."""
+def _read(value: Any, by: Principal) -> Principal:
+    """The reverse of ``passed_on``; one whose end is not told is known as long as who tells it."""
     try:
         told = json.loads(value)
         scopes, via = told.get("scopes", []), told.get("via")
         caller = parse_subject(told["sub"], [str(scope) for scope in scopes])
-        expires = float(told.get("exp", math.inf))
+        expires = float(told.get("exp", by.expires))
         return replace(caller, via=None if via is None else str(via), expires=expires)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise InvalidArgument("INVALID_CALLER", f"{CALLER_KEY} names no caller.") from None
@@ -125,6 +126,9 @@ def _read(value: Any) -> Principal:
 def _acting(caller: Principal, player_id: str) -> Principal:
     if ACT_AS_SCOPE not in caller.scopes:
         raise PermissionDenied("ACT_AS_NOT_ALLOWED", "The token lacks the scope act_as.")
+    if caller.kind not in _ACTS:
+        # A sign-in may give a player's client whatever scopes it asks for.
+        raise PermissionDenied("ACT_AS_NOT_ALLOWED", f"A {caller.kind} acts for nobody else.")
     if not is_id(player_id):
         raise InvalidArgument(
             "INVALID_ACT_AS",

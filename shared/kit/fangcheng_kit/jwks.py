@@ -179,13 +179,15 @@ class KeySet:
     async def renew(self) -> bool:
         """Read the keys for a token whose key is not among them; whether they have changed.
 
-        Not more than once in ten seconds, whatever tokens come.
+        Not more than once in ten seconds, whatever tokens come, and nobody waits for another's
+        reading: calls with made-up keys would queue up.
         """
-        before = self.generation
+        now = time.monotonic()
+        if self._reading.locked() or now < self._asked_at + _AGAIN_SECONDS:
+            return False
+        before, self._asked_at = self.generation, now
         async with self._reading:
-            if self.generation == before and time.monotonic() >= self._asked_at + _AGAIN_SECONDS:
-                self._asked_at = time.monotonic()
-                await self._read_again()
+            await self._read_again()
         return self.generation != before
 
     async def _read_again(self) -> None:

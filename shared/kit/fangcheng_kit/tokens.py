@@ -19,6 +19,7 @@ import structlog
 from fangcheng_kit.errors import Unauthenticated
 from fangcheng_kit.jwks import Key, KeySet
 from fangcheng_kit.principal import Principal, parse_subject
+from fangcheng_kit.signing import SigningKey
 
 DEV_ALGORITHM = "HS256"
 SHORTEST_KEY = 32
@@ -86,7 +87,7 @@ def claims_of(
 
 
 def mint_token(
-    key: str,
+    key: str | SigningKey,
     subject: str,
     scopes: Sequence[str] = (),
     ttl_seconds: float = 3_600.0,
@@ -94,13 +95,15 @@ def mint_token(
     audience: str = AUDIENCE,
     issuer: str = "",
 ) -> str:
-    """A development token: HS256, valid from now for ``ttl_seconds``.
+    """A token, valid from now for ``ttl_seconds``; ``key``: that of development, or of a set.
 
     ``ValueError`` for a subject that names nobody or a key of less than 32 characters.
     """
+    claims = claims_of(subject, scopes, ttl_seconds, audience=audience, issuer=issuer)
+    if isinstance(key, SigningKey):
+        return key.sign(claims)
     if len(key) < SHORTEST_KEY:
         raise ValueError(f"the key has {len(key)} characters; at least {SHORTEST_KEY} are needed")
-    claims = claims_of(subject, scopes, ttl_seconds, audience=audience, issuer=issuer)
     return jwt.encode(claims, key, algorithm=DEV_ALGORITHM)
 
 

@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n fangcheng/access/v1/access.proto\x12\x13\x66\x61ngcheng.access.v1\x1a google/protobuf/descriptor.proto\"t\n\x06\x41\x63\x63\x65ss\x12(\n\x05roles\x18\x01 \x03(\x0e\x32\x19.fangcheng.access.v1.Role\x12\x10\n\x08services\x18\x02 \x03(\t\x12\r\n\x05scope\x18\x03 \x01(\t\x12\x1f\n\x17player_calls_per_minute\x18\x04 \x01(\x05*R\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_PLAYER\x10\x01\x12\x11\n\rROLE_OPERATOR\x10\x02\x12\x10\n\x0cROLE_SERVICE\x10\x03:M\n\x06\x61\x63\x63\x65ss\x12\x1e.google.protobuf.MethodOptions\x18\x96\x8c\x03 \x01(\x0b\x32\x1b.fangcheng.access.v1.Accessb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n fangcheng/access/v1/access.proto\x12\x13\x66\x61ngcheng.access.v1\x1a google/protobuf/descriptor.proto\"\x89\x01\n\x06\x41\x63\x63\x65ss\x12(\n\x05roles\x18\x01 \x03(\x0e\x32\x19.fangcheng.access.v1.Role\x12\x10\n\x08services\x18\x02 \x03(\t\x12\r\n\x05scope\x18\x03 \x01(\t\x12\x1f\n\x17player_calls_per_minute\x18\x04 \x01(\x05\x12\x13\n\x0bstudio_only\x18\x05 \x01(\x08*R\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bROLE_PLAYER\x10\x01\x12\x11\n\rROLE_OPERATOR\x10\x02\x12\x10\n\x0cROLE_SERVICE\x10\x03:M\n\x06\x61\x63\x63\x65ss\x12\x1e.google.protobuf.MethodOptions\x18\x96\x8c\x03 \x01(\x0b\x32\x1b.fangcheng.access.v1.Accessb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fangcheng.access.v1.access_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROLE']._serialized_start=209
-  _globals['_ROLE']._serialized_end=291
-  _globals['_ACCESS']._serialized_start=91
-  _globals['_ACCESS']._serialized_end=207
+  _globals['_ROLE']._serialized_start=231
+  _globals['_ROLE']._serialized_end=313
+  _globals['_ACCESS']._serialized_start=92
+  _globals['_ACCESS']._serialized_end=229
 # @@protoc_insertion_point(module_scope)

@@ -73,6 +73,7 @@ class Access(_message.Message):
     SERVICES_FIELD_NUMBER: _builtins.int
     SCOPE_FIELD_NUMBER: _builtins.int
     PLAYER_CALLS_PER_MINUTE_FIELD_NUMBER: _builtins.int
+    STUDIO_ONLY_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
     """A scope that the token must carry besides, such as `act_as`. Empty: none."""
     player_calls_per_minute: _builtins.int
@@ -80,6 +81,10 @@ class Access(_message.Message):
     the limit that the settings put on all calls of a player. What goes beyond is refused with
     RESOURCE_EXHAUSTED (TOO_MANY_CALLS) and a google.rpc.RetryInfo. Not for players whose token carries
     the scope `bot`: they are programs of the studio's. Not set: no limit of its own.
+    """
+    studio_only: _builtins.bool
+    """Of the services none of the suite's own (evaluation, table, matchmaking, wallet, console) passes, so
+    that whoever has got the key of one of them cannot make money. Ignored unless ROLE_SERVICE is listed.
     """
     @_builtins.property
     def roles(self) -> _containers.RepeatedScalarFieldContainer[Global___Role.ValueType]:
@@ -98,10 +103,11 @@ class Access(_message.Message):
         services: _abc.Iterable[_builtins.str] | None = ...,
         scope: _builtins.str = ...,
         player_calls_per_minute: _builtins.int = ...,
+        studio_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_calls_per_minute", b"player_calls_per_minute", "roles", b"roles", "scope", b"scope", "services", b"services"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["player_calls_per_minute", b"player_calls_per_minute", "roles", b"roles", "scope", b"scope", "services", b"services", "studio_only", b"studio_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -44,7 +44,7 @@ _LOST = frozenset(
 
 def is_lost(error: grpc.aio.AioRpcError) -> bool:
     """Whether the call may or may not have arrived; it can be repeated."""
-    return error.code() in _LOST
+    return error.code() in _LOST or explain(error).ended_with_token
 
 
 _TOO_LATE = frozenset({"STALE_DECISION"})
