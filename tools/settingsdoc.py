@@ -31,6 +31,17 @@ BESIDES = (
         "`fangcheng integrity`; its option `--token` wins.",
     ),
     (
+        "FANGCHENG_SIGNING_KEY",
+        "",
+        "File with a private key (PEM) that `fangcheng token` signs with, and the console's "
+        "commands; their option `--signing-key` wins.",
+    ),
+    (
+        "FANGCHENG_SIGNING_KEY_ID",
+        "",
+        "The id that this key has in the key set; the option `--kid` wins.",
+    ),
+    (
         "FANGCHENG_CACHE_DIR",
         "`~/.cache/fangcheng`",
         "Folder for tables and compiled code of the rules. What lies in it is run: "

@@ -23,7 +23,7 @@ from tests.system.processes import KEY
 
 NEVER = {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS}
 _OF_THE_CLIENT = {grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED}
-_QUIET_SECONDS = 0.03
+_QUIET_SECONDS = 0.015
 _GLANCE_SECONDS = 0.02
 _REPEATS = 3
 MOST_GROWTH_BYTES = 96 * 2**20
@@ -59,7 +59,9 @@ class Attack:
         if self._suite.versions() == self._versions:
             return
         if (seen := self._changed()) and await self._changes_again(given):
-            raise AssertionError(f"input {number} is refused and changes {seen}: {given}")
+            raise AssertionError(
+                f"input {number}: {outcome.code.name}, but it changes {[*seen]}: {given}"
+            )
         if seen:
             self.unexplained.append(
                 f"input {number} {given.method.path} {outcome.code.name}: {[*seen]}"
@@ -178,7 +180,33 @@ class Attack:
             wallet = stub(stack, self._suite, WalletServiceStub, "wallet", "operator")
             audit = await wallet.AuditLedger(wallet_pb2.AuditLedgerRequest())
             assert audit.balanced, audit
-            await wallet.VerifyLedger(wallet_pb2.VerifyLedgerRequest())
+            chain = await wallet.VerifyLedger(wallet_pb2.VerifyLedgerRequest())
+            assert chain.intact, chain
+
+    async def started_again(self) -> None:
+        """Nothing that a call has left behind keeps a service from starting from its store."""
+        before = await self._tables()
+        for service in self._suite.services.values():
+            await service.kill()
+        await asyncio.gather(*(service.start() for service in self._suite.services.values()))
+        assert await self._tables() == before
+
+    async def _tables(self) -> list[object]:
+        """Of the newest tables, what does not change while they are played."""
+        found: list[object] = []
+        async with self._suite.channel("table", "operator") as channel:
+            tables = TableServiceStub(channel)
+            for table_id in self._suite.known["table_id"]:
+                asked = table_pb2.GetTableRequest(table_id=table_id)
+                try:
+                    table = (await tables.GetTable(asked)).table
+                except grpc.aio.AioRpcError as error:
+                    found.append(error.code())
+                else:
+                    parts = table.created, table.rules, *table.stakes
+                    told = [part.SerializeToString(deterministic=True) for part in parts]
+                    found.append((table.commitment, sorted(table.labels.items()), told))
+        return found
 
 
 def _may_have_changed(given: Input, outcome: Outcome) -> bool:

@@ -75,8 +75,8 @@ class Method:
     service: str
     """The process: `wallet`, `table`, …"""
     path: str
-    request: Descriptor
-    answer: Descriptor
+    request: Descriptor = field(repr=False)
+    answer: Descriptor = field(repr=False)
     takes_stream: bool
     gives_stream: bool
     changes: bool

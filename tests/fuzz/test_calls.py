@@ -50,6 +50,7 @@ async def test_no_call_harms_a_running_suite(tmp_path: Path) -> None:
             await attack.raw(rng.choice([*suite.services]), connection(rng))
         growth = attack.growth()
         await attack.audited()
+        await attack.started_again()
     codes = ", ".join(f"{code} {count:,}" for code, count in attack.codes.most_common())
     print(f"\n  {codes}; grown by {growth}; {attack.unexplained}")
     assert all(grown < MOST_GROWTH_BYTES for grown in growth.values()), growth

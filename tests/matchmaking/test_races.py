@@ -133,6 +133,7 @@ class Replica:
             keep_days=7,
             calendar=Calendar(0),
             room_minutes=60,
+            wrong_codes_per_minute=240,
             clock_ms=loop.now_ms,
         )
         await matchmaker.load()

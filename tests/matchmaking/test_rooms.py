@@ -401,6 +401,24 @@ async def test_codes_cannot_be_tried_one_after_the_other(world: World) -> None:
     assert await reason(guest.enter("000010")) == "TOO_MANY_CODES"
 
 
+async def test_a_gateway_with_ever_new_players_is_locked_out_and_other_players_are_not(
+    world: World,
+) -> None:
+    await world.restart(wrong_codes_per_minute=20)
+    owner = await world.guest("owner")
+    await owner.open("free")
+    for number in range(10):
+        walker = await world.guest(f"w{number}", via="gateway")
+        assert await reason(walker.enter(f"{number:06}")) == "UNKNOWN_ROOM"
+    with pytest.raises(grpc.aio.AioRpcError) as error:
+        await (await world.guest("w11", via="gateway")).enter(owner.room.code)
+    problem = explain(error.value)
+    assert (problem.reason, problem.field) == ("TOO_MANY_CODES", "code")
+    assert problem.retry_after_seconds
+    assert 0 < problem.retry_after_seconds <= 60
+    await (await world.guest("friend")).enter(owner.room.code)
+
+
 async def test_who_leaves_a_table_that_goes_on_leaves_its_room(world: World) -> None:
     guests = await gathered(world, "free", "a", "b", "c", "d")
     for guest in guests:

@@ -192,9 +192,13 @@ class World:
         self.wallet.silver.setdefault(player_id, 10_000)
         return Player(player_id, await self.stub(f"player:{player_id}", *scopes))
 
-    async def guest(self, player_id: str) -> Guest:
+    async def guest(self, player_id: str, via: str = "") -> Guest:
+        """A player who wants into rooms; `via`: the name of a gateway that acts for him."""
         self.wallet.silver.setdefault(player_id, 10_000)
-        channel = await self._channel(f"player:{player_id}")
+        if via:
+            channel = await self._channel(f"service:{via}", "act_as", act_as=player_id)
+        else:
+            channel = await self._channel(f"player:{player_id}")
         return Guest(
             player_id,
             rooms_pb2_grpc.RoomServiceStub(channel),

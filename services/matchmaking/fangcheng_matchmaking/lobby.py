@@ -5,28 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-import time
-from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
 
 from fangcheng_kit.trace_context import traceparent
 
-from . import rooms
+from . import codes, rooms
 from .core import Match, Member, NewTicket, OptionValue, Problem, Ticket
 from .joining import CannotJoin, Joining, occupied
 from .rooms import Room, RoomState, Template, UnknownRoom
 from .store import LiveTicket, Store
-
-CODES = 50
-"""Codes that are drawn for a room; the first that is free is taken."""
-MOST_WRONG_CODES = 10
-"""That a player may try within a minute, at each replica: a code is no secret that keeps others out
-for long."""
-
-
-class TooManyCodes(rooms.RoomRefusal):
-    """The player tries codes that no room has."""
 
 
 class UnknownTemplate(rooms.RoomRefusal):
@@ -41,6 +29,7 @@ class Lobby:
         store: Store,
         joining: Joining,
         *,
+        wrong_codes: codes.WrongCodes,
         chance: random.Random,
         clock_ms: Callable[[], int],
         lifetime_ms: int,
@@ -53,6 +42,7 @@ class Lobby:
         self.templates: Mapping[str, Template] = {}
         self._store = store
         self._joining = joining
+        self._wrong_codes = wrong_codes
         self._chance = chance
         self._clock_ms = clock_ms
         self._lifetime_ms = lifetime_ms
@@ -60,10 +50,6 @@ class Lobby:
         self._show = show
         self._leave = leave
         self._watches: dict[str, set[asyncio.Event]] = {}
-        self._wrong: deque[tuple[float, str]] = deque()
-        """When a wrong code was tried within the last minute, and by whom."""
-        self._tries: Counter[str] = Counter()
-        """How often each of them did."""
 
     async def open(
         self,
@@ -100,19 +86,16 @@ class Lobby:
             if opened is None:
                 raise
             return opened
-        codes = [f"{self._chance.randrange(1_000_000):06}" for _ in range(CODES)]
-        return await self._told(self._store.open_room(room, codes, self._ticket(room, player_id)))
+        drawn, ticket = codes.drawn(self._chance), self._ticket(room, player_id)
+        return await self._told(self._store.open_room(room, drawn, ticket))
 
-    async def enter(self, player_id: str, code: str, profile: bytes) -> Room:
-        """Enters the room of a code. Raises UnknownRoom, TooManyCodes, RoomStarted, RoomFull,
-        TurnedOut, and what `Joining` does."""
-        self._check_tries(player_id)
-        try:
+    async def enter(self, player_id: str, via: str | None, code: str, profile: bytes) -> Room:
+        """Enters the room of a code; `via` is the player's gateway, if he has one.
+
+        Raises UnknownRoom, TooManyCodes, RoomStarted, RoomFull, TurnedOut, and what `Joining` does.
+        """
+        with self._wrong_codes.trying(player_id, via):
             room = await self._store.room_of_code(code)
-        except UnknownRoom:
-            self._wrong.append((time.monotonic(), player_id))
-            self._tries[player_id] += 1
-            raise
         if room.guest(player_id) is not None:
             return room
         rooms.come(room, player_id, profile)
@@ -224,12 +207,3 @@ class Lobby:
             queued_ms=self._clock_ms(),
             trace=traceparent(),
         )
-
-    def _check_tries(self, player_id: str) -> None:
-        while self._wrong and self._wrong[0][0] < time.monotonic() - 60:
-            _, who = self._wrong.popleft()
-            self._tries[who] -= 1
-            if not self._tries[who]:
-                del self._tries[who]
-        if self._tries[player_id] >= MOST_WRONG_CODES:
-            raise TooManyCodes(player_id)

@@ -26,6 +26,7 @@ from fangcheng_kit.tracing import OFF, Tracing
 from .admission import Admission
 from .backfill import Backfill
 from .board import Board, View
+from .codes import WrongCodes
 from .core import (
     Match,
     NewTicket,
@@ -117,6 +118,7 @@ class Matchmaker:
         keep_days: float,
         calendar: Calendar,
         room_minutes: float,
+        wrong_codes_per_minute: int,
         clock_ms: Callable[[], int] = wall_clock_ms,
         tracing: Tracing = OFF,
     ) -> None:
@@ -184,6 +186,7 @@ class Matchmaker:
         self.lobby = Lobby(
             store,
             self._joining,
+            wrong_codes=WrongCodes(wrong_codes_per_minute, metrics),
             chance=chance,
             clock_ms=clock_ms,
             lifetime_ms=int(room_minutes * 60_000),

@@ -125,6 +125,14 @@ class Metrics:
             "players.",
             registry=registry,
         )
+        codes = Counter(
+            "fangcheng_matchmaking_wrong_room_codes_total",
+            "Codes of private rooms that were `wrong`, or not looked at since too many were "
+            "(`refused`). Many: somebody looks for rooms that are not his.",
+            ("outcome",),
+            registry=registry,
+        )
+        self._wrong_codes = {False: codes.labels("wrong"), True: codes.labels("refused")}
         self.measure({}, lambda pool: (), tuple)
 
     def measure(
@@ -171,6 +179,10 @@ class Metrics:
     def reloaded(self, *, used: bool) -> None:
         """The pools were read anew."""
         (self._used if used else self._refused).inc()
+
+    def wrong_code(self, *, is_locked_out: bool) -> None:
+        """A code of a room was wrong, or was not even looked at."""
+        self._wrong_codes[is_locked_out].inc()
 
     def repeated(self) -> None:
         """A step had no answer."""

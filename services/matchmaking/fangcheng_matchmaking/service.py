@@ -360,6 +360,7 @@ async def open_service(
             keep_days=settings.keep_days,
             calendar=Calendar(settings.calendar_offset_minutes),
             room_minutes=settings.room_minutes,
+            wrong_codes_per_minute=settings.wrong_codes_per_minute,
         )
         matchmaker.lobby.templates = offers.rooms
         await matchmaker.load()

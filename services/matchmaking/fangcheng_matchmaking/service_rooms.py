@@ -19,7 +19,7 @@ from fangcheng_kit.errors import (
     Unavailable,
 )
 
-from . import convert, lobby, refusals, rooms
+from . import codes, convert, lobby, refusals, rooms
 from .admission import NotAdmitted
 from .joining import CannotJoin
 from .matchmaker import Matchmaker
@@ -60,7 +60,8 @@ class Rooms(rooms_pb2_grpc.RoomServiceServicer):
     ) -> wire.EnterRoomResponse:
         """See the proto."""
         with _told("code"):
-            room = await self._lobby.enter(principal.current().id, request.code, request.profile)
+            caller = principal.current()
+            room = await self._lobby.enter(caller.id, caller.via, request.code, request.profile)
         return wire.EnterRoomResponse(room=convert.room(room))
 
     async def LeaveRoom(
@@ -139,12 +140,12 @@ def _refusal(error: rooms.RoomRefusal, room_field: str) -> ServiceError:
             )
         case rooms.UnknownRoom(field=field):
             return NotFound("UNKNOWN_ROOM", "There is no such room for you.", field=field)
-        case lobby.TooManyCodes():
+        case codes.TooManyCodes(retry_after_seconds=seconds):
             return ResourceExhausted(
                 "TOO_MANY_CODES",
-                "Too many wrong codes; wait a minute.",
+                f"Too many codes were wrong; the next one may be tried in {seconds:.0f} s.",
                 room_field,
-                retry_after_seconds=60,
+                retry_after_seconds=seconds,
             )
         case rooms.TurnedOut():
             return PermissionDenied(

@@ -61,6 +61,12 @@ class MatchmakingSettings(Settings):
     room_minutes: float = Field(
         60.0, gt=0, le=10_080, description="How long a private room is open without a start."
     )
+    wrong_codes_per_minute: int = Field(
+        240,
+        ge=20,
+        description="How many codes of private rooms all players together may get wrong within a "
+        "minute at one replica, those of one gateway half as many; then all wait. One player: 10.",
+    )
     calendar_offset_minutes: int = Field(
         480,
         ge=-840,

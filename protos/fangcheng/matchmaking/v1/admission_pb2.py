@@ -27,7 +27,7 @@ from fangcheng.access.v1 import access_pb2 as fangcheng_dot_access_dot_v1_dot_ac
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(fangcheng/matchmaking/v1/admission.proto\x12\x18\x66\x61ngcheng.matchmaking.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\x01\n\x0c\x43heckRequest\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x37\n\x05place\x18\x02 \x01(\x0e\x32(.fangcheng.matchmaking.v1.AdmissionPlace\x12\x0f\n\x07pool_id\x18\x03 \x01(\t\x12\x10\n\x08table_id\x18\x04 \x01(\t\x12\x42\n\x06labels\x18\x05 \x03(\x0b\x32\x32.fangcheng.matchmaking.v1.CheckRequest.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x7f\n\rCheckResponse\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12\x17\n\x06reason\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x19\n\x07message\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\x81\x01\n\x0e\x41\x64missionPlace\x12\x1f\n\x1b\x41\x44MISSION_PLACE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41\x44MISSION_PLACE_QUEUE\x10\x01\x12\x18\n\x14\x41\x44MISSION_PLACE_ROOM\x10\x02\x12\x19\n\x15\x41\x44MISSION_PLACE_TABLE\x10\x03\x32\x85\x01\n\x10\x41\x64missionService\x12q\n\x05\x43heck\x12&.fangcheng.matchmaking.v1.CheckRequest\x1a\'.fangcheng.matchmaking.v1.CheckResponse\"\x17\x90\x02\x01\xb2\xe1\x18\x10\n\x01\x03\x12\x0bmatchmakingb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(fangcheng/matchmaking/v1/admission.proto\x12\x18\x66\x61ngcheng.matchmaking.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\x02\n\x0c\x43heckRequest\x12\x1d\n\tplayer_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x37\n\x05place\x18\x02 \x01(\x0e\x32(.fangcheng.matchmaking.v1.AdmissionPlace\x12\x18\n\x07pool_id\x18\x03 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x19\n\x08table_id\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12[\n\x06labels\x18\x05 \x03(\x0b\x32\x32.fangcheng.matchmaking.v1.CheckRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x08\"\x06r\x04\x10\x01\x18?*\x05r\x03\x18\x80\x01\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x7f\n\rCheckResponse\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12\x17\n\x06reason\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@\x12\x19\n\x07message\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02\x12)\n\x05until\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\x81\x01\n\x0e\x41\x64missionPlace\x12\x1f\n\x1b\x41\x44MISSION_PLACE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41\x44MISSION_PLACE_QUEUE\x10\x01\x12\x18\n\x14\x41\x44MISSION_PLACE_ROOM\x10\x02\x12\x19\n\x15\x41\x44MISSION_PLACE_TABLE\x10\x03\x32\x85\x01\n\x10\x41\x64missionService\x12q\n\x05\x43heck\x12&.fangcheng.matchmaking.v1.CheckRequest\x1a\'.fangcheng.matchmaking.v1.CheckResponse\"\x17\x90\x02\x01\xb2\xe1\x18\x10\n\x01\x03\x12\x0bmatchmakingb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,20 +38,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CHECKREQUEST_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_CHECKREQUEST'].fields_by_name['player_id']._loaded_options = None
   _globals['_CHECKREQUEST'].fields_by_name['player_id']._serialized_options = b'\272H\007r\005\020\001\030\200\001'
+  _globals['_CHECKREQUEST'].fields_by_name['pool_id']._loaded_options = None
+  _globals['_CHECKREQUEST'].fields_by_name['pool_id']._serialized_options = b'\272H\004r\002\030@'
+  _globals['_CHECKREQUEST'].fields_by_name['table_id']._loaded_options = None
+  _globals['_CHECKREQUEST'].fields_by_name['table_id']._serialized_options = b'\272H\004r\002\030@'
+  _globals['_CHECKREQUEST'].fields_by_name['labels']._loaded_options = None
+  _globals['_CHECKREQUEST'].fields_by_name['labels']._serialized_options = b'\272H\024\232\001\021\020\010\"\006r\004\020\001\030?*\005r\003\030\200\001'
   _globals['_CHECKRESPONSE'].fields_by_name['reason']._loaded_options = None
   _globals['_CHECKRESPONSE'].fields_by_name['reason']._serialized_options = b'\272H\004r\002\030@'
   _globals['_CHECKRESPONSE'].fields_by_name['message']._loaded_options = None
   _globals['_CHECKRESPONSE'].fields_by_name['message']._serialized_options = b'\272H\005r\003\030\200\002'
   _globals['_ADMISSIONSERVICE'].methods_by_name['Check']._loaded_options = None
   _globals['_ADMISSIONSERVICE'].methods_by_name['Check']._serialized_options = b'\220\002\001\262\341\030\020\n\001\003\022\013matchmaking'
-  _globals['_ADMISSIONPLACE']._serialized_start=551
-  _globals['_ADMISSIONPLACE']._serialized_end=680
+  _globals['_ADMISSIONPLACE']._serialized_start=594
+  _globals['_ADMISSIONPLACE']._serialized_end=723
   _globals['_CHECKREQUEST']._serialized_start=167
-  _globals['_CHECKREQUEST']._serialized_end=419
-  _globals['_CHECKREQUEST_LABELSENTRY']._serialized_start=374
-  _globals['_CHECKREQUEST_LABELSENTRY']._serialized_end=419
-  _globals['_CHECKRESPONSE']._serialized_start=421
-  _globals['_CHECKRESPONSE']._serialized_end=548
-  _globals['_ADMISSIONSERVICE']._serialized_start=683
-  _globals['_ADMISSIONSERVICE']._serialized_end=816
+  _globals['_CHECKREQUEST']._serialized_end=462
+  _globals['_CHECKREQUEST_LABELSENTRY']._serialized_start=417
+  _globals['_CHECKREQUEST_LABELSENTRY']._serialized_end=462
+  _globals['_CHECKRESPONSE']._serialized_start=464
+  _globals['_CHECKRESPONSE']._serialized_end=591
+  _globals['_ADMISSIONSERVICE']._serialized_start=726
+  _globals['_ADMISSIONSERVICE']._serialized_end=859
 # @@protoc_insertion_point(module_scope)

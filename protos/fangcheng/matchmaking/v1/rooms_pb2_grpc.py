@@ -119,8 +119,9 @@ class RoomServiceServicer(object):
     def EnterRoom(self, request, context):
         """Enters the room of a code, at its first empty seat. Who is in it already stays where he is.
 
-        NOT_FOUND (UNKNOWN_ROOM: no open room has the code), RESOURCE_EXHAUSTED (TOO_MANY_CODES: ten within
-        a minute were wrong), PERMISSION_DENIED (TURNED_OUT; NOT_ADMITTED), FAILED_PRECONDITION (ROOM_FULL;
+        NOT_FOUND (UNKNOWN_ROOM: no open room has the code), RESOURCE_EXHAUSTED (TOO_MANY_CODES: ten of the
+        caller's were wrong within a minute, or a number that is set of all players', or half of it of those
+        of his gateway; with the time to wait), PERMISSION_DENIED (TURNED_OUT; NOT_ADMITTED), FAILED_PRECONDITION (ROOM_FULL;
         those of OpenRoom), UNAVAILABLE (DEPENDENCY_UNAVAILABLE).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

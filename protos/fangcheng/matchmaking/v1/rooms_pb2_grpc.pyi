@@ -53,8 +53,9 @@ class RoomServiceStub:
     EnterRoom: _grpc.UnaryUnaryMultiCallable[_rooms_pb2.EnterRoomRequest, _rooms_pb2.EnterRoomResponse]
     """Enters the room of a code, at its first empty seat. Who is in it already stays where he is.
 
-    NOT_FOUND (UNKNOWN_ROOM: no open room has the code), RESOURCE_EXHAUSTED (TOO_MANY_CODES: ten within
-    a minute were wrong), PERMISSION_DENIED (TURNED_OUT; NOT_ADMITTED), FAILED_PRECONDITION (ROOM_FULL;
+    NOT_FOUND (UNKNOWN_ROOM: no open room has the code), RESOURCE_EXHAUSTED (TOO_MANY_CODES: ten of the
+    caller's were wrong within a minute, or a number that is set of all players', or half of it of those
+    of his gateway; with the time to wait), PERMISSION_DENIED (TURNED_OUT; NOT_ADMITTED), FAILED_PRECONDITION (ROOM_FULL;
     those of OpenRoom), UNAVAILABLE (DEPENDENCY_UNAVAILABLE).
     """
     LeaveRoom: _grpc.UnaryUnaryMultiCallable[_rooms_pb2.LeaveRoomRequest, _rooms_pb2.LeaveRoomResponse]
@@ -112,8 +113,9 @@ class RoomServiceAsyncStub(RoomServiceStub):
     EnterRoom: _aio.UnaryUnaryMultiCallable[_rooms_pb2.EnterRoomRequest, _rooms_pb2.EnterRoomResponse]  # type: ignore[assignment]
     """Enters the room of a code, at its first empty seat. Who is in it already stays where he is.
 
-    NOT_FOUND (UNKNOWN_ROOM: no open room has the code), RESOURCE_EXHAUSTED (TOO_MANY_CODES: ten within
-    a minute were wrong), PERMISSION_DENIED (TURNED_OUT; NOT_ADMITTED), FAILED_PRECONDITION (ROOM_FULL;
+    NOT_FOUND (UNKNOWN_ROOM: no open room has the code), RESOURCE_EXHAUSTED (TOO_MANY_CODES: ten of the
+    caller's were wrong within a minute, or a number that is set of all players', or half of it of those
+    of his gateway; with the time to wait), PERMISSION_DENIED (TURNED_OUT; NOT_ADMITTED), FAILED_PRECONDITION (ROOM_FULL;
     those of OpenRoom), UNAVAILABLE (DEPENDENCY_UNAVAILABLE).
     """
     LeaveRoom: _aio.UnaryUnaryMultiCallable[_rooms_pb2.LeaveRoomRequest, _rooms_pb2.LeaveRoomResponse]  # type: ignore[assignment]
@@ -186,8 +188,9 @@ class RoomServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_rooms_pb2.EnterRoomResponse, _abc.Awaitable[_rooms_pb2.EnterRoomResponse]]:
         """Enters the room of a code, at its first empty seat. Who is in it already stays where he is.
 
-        NOT_FOUND (UNKNOWN_ROOM: no open room has the code), RESOURCE_EXHAUSTED (TOO_MANY_CODES: ten within
-        a minute were wrong), PERMISSION_DENIED (TURNED_OUT; NOT_ADMITTED), FAILED_PRECONDITION (ROOM_FULL;
+        NOT_FOUND (UNKNOWN_ROOM: no open room has the code), RESOURCE_EXHAUSTED (TOO_MANY_CODES: ten of the
+        caller's were wrong within a minute, or a number that is set of all players', or half of it of those
+        of his gateway; with the time to wait), PERMISSION_DENIED (TURNED_OUT; NOT_ADMITTED), FAILED_PRECONDITION (ROOM_FULL;
         those of OpenRoom), UNAVAILABLE (DEPENDENCY_UNAVAILABLE).
         """
 
