@@ -111,15 +111,20 @@ class Suite:
             await asyncio.gather(*(service.kill() for service in self.services.values()))
 
     def channel(
-        self, service: str, given: grpc.ChannelCredentials | Given, token: str | None = None
+        self,
+        service: str,
+        given: grpc.ChannelCredentials | Given,
+        token: str | None = None,
+        *,
+        once: bool = False,
     ) -> grpc.aio.Channel:
-        """A channel of its own, on which no call is repeated."""
+        """A channel with a connection of its own. `once`: no call on it is repeated."""
         return connect(
             self.services[service].address,
             token,
             credentials=given,
             timeout_seconds=30,
-            options=[("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)],
+            options=[("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", int(not once))],
         )
 
     async def replace_authority(self) -> None:
@@ -163,7 +168,7 @@ class Suite:
 
     async def _lets_in_no_more(self, service: str, authority: Authority) -> bool:
         shown = credentials(self.authority, authority.issue("operator/mei"))
-        async with self.channel(service, shown) as channel:
+        async with self.channel(service, shown, once=True) as channel:
             health: Any = health_pb2_grpc.HealthStub(channel)
             try:
                 await health.Check(health_pb2.HealthCheckRequest())

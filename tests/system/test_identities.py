@@ -80,7 +80,7 @@ async def test_hands_are_settled_while_every_certificate_and_the_authority_chang
 
 @asynccontextmanager
 async def asking(suite: Suite) -> AsyncIterator[list[str]]:
-    """Calls the wallet all the time, and no call a second time; what has failed of them."""
+    """Calls the wallet all the time, as every client does; the calls that have failed."""
     failures: list[str] = []
 
     async def ask() -> None:
@@ -128,7 +128,7 @@ async def test_a_certificate_may_what_its_service_needs_and_nothing_else(tmp_pat
     club, signed = suite.authority, suite.signer.token("operator:mei")
 
     async def made(given: grpc.ChannelCredentials, call: Call, token: str | None = None) -> str:
-        async with suite.channel("wallet", given, token) as channel:
+        async with suite.channel("wallet", given, token, once=True) as channel:
             wallet: Any = wallet_pb2_grpc.WalletServiceStub(channel)
             settlement: Any = settlement_pb2_grpc.SettlementServiceStub(channel)
             return await outcome(call(wallet, settlement))
