@@ -287,6 +287,11 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         journal = await open_journal(settings.database, measure, settings.sealing)
     except (JournalError, OSError) as error:
         raise StartFailed(f"cannot open the journal: {error}") from error
+    if not settings.journal_keys:
+        kit.log.warning(
+            "the journal is not sealed: whoever reads the database sees the hands in play",
+            setting="JOURNAL_KEYS",
+        )
     try:
         news = News()
 
