@@ -40,9 +40,11 @@ PERMISSION_DENIED for a caller who is not listed, UNAVAILABLE while a process st
 error carries a `google.rpc.ErrorInfo` with the reason in capitals and the domain `fangcheng`,
 within the `google.rpc.Status` of the trailing metadata `grpc-status-details-bin`.
 
-Who calls is told by the metadata `authorization: Bearer TOKEN`. `fangcheng token SUBJECT` prints a
-token of the running suite; the subject is `player:<id>`, `operator` or `service:<name>`. A gateway
-whose token has the scope `act_as` names the player it acts for in the metadata `fangcheng-act-as`.
+Who calls is told by the metadata `authorization: Bearer TOKEN`, where it is no certificate
+([identities](operations/identities.md)). `fangcheng token SUBJECT` prints a token of the running
+suite; the subject is `player:<id>`, `operator` or `service:<name>`. A gateway whose token has the
+scope `act_as` names the player it acts for in the metadata `fangcheng-act-as`. A stream ends with
+its token (UNAUTHENTICATED, TOKEN_EXPIRED): it is to be opened again with the next one.
 `fangcheng up` serves matchmaking on port 7100, table on 7101, wallet on 7102, evaluation on 7110.
 """
 Field = FieldDescriptorProto

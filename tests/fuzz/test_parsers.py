@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
+import json
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import hands, notation
+from fangcheng_kit.errors import Unauthenticated
+from fangcheng_kit.tokens import AUDIENCE, TokenVerifier
 from fangcheng_rules import notation as rules_notation
 from fangcheng_rules import packed
 from fangcheng_rules.errors import RulesError
@@ -15,6 +22,7 @@ from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS
 from tests.fuzz.shares import drawn, in_words
 from tests.rules.packed_oracle import read
+from tests.system.processes import KEY
 
 _SIGNS = "0123456789mpszf?[]()+ \t\n一二九万萬饼条東發白中春🀇🀄🀫\ufe0f²٣₇"
 texts = st.one_of(
@@ -39,6 +47,15 @@ texts = st.one_of(
         ),
         max_size=9,
     ).map("".join),
+)
+# Halves of signs too, which JSON can write and UTF-8 cannot.
+_odd_text = st.lists(
+    st.sampled_from(["a", "ming", ":", " ", "方", "🀄", "\ud83c", "\udfff", "\0", "x" * 60])
+).map("".join)
+subjects = st.one_of(
+    st.just(""),
+    st.sampled_from(["operator", "service:table"]),
+    _odd_text.map("player:".__add__),
 )
 DESCRIBED = rules_pb2.RuleSet(
     id="baishan_kele",
@@ -80,6 +97,58 @@ def test_the_client_packs_a_hand_that_is_written_or_says_why_not(text: str) -> N
         in_words(str(error))
     else:
         assert len(records.tobytes()) == hands.HAND.itemsize
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _odd_text,
+    lambda part: (
+        st.lists(part, max_size=3) | st.dictionaries(st.text(max_size=3), part, max_size=3)
+    ),
+    max_leaves=6,
+)
+_claims = st.fixed_dictionaries(
+    {"sub": _json, "aud": st.just(AUDIENCE) | _json, "exp": st.just(2**40) | _json},
+    optional=dict.fromkeys(("iat", "nbf", "iss", "scope", "scopes", "jti"), _json),
+)
+_headers = st.just({"alg": "HS256"}) | st.dictionaries(st.text(max_size=4), _json)
+tokens = st.one_of(
+    # In order, but for whom they are of and what they allow.
+    st.tuples(
+        st.just({"alg": "HS256"}),
+        st.fixed_dictionaries(
+            {
+                "aud": st.just(AUDIENCE),
+                "exp": st.just(2**40),
+                "scopes": st.lists(_odd_text),
+            }
+        ),
+        subjects,
+    ),
+    st.tuples(_headers, _claims, subjects),
+)
+
+
+@drawn("tokens")
+@given(tokens)
+def test_a_token_of_whatever_its_key_has_signed_names_somebody_or_is_refused(
+    token: tuple[dict[str, Any], dict[str, Any], str],
+) -> None:
+    header, claims, subject = token
+    if subject:
+        claims["sub"] = subject
+    told = ".".join(_base64(json.dumps(part).encode()) for part in (header, claims))
+    seal = _base64(hmac.digest(KEY.encode(), told.encode(), "sha256"))
+    try:
+        caller = TokenVerifier(KEY).verified(f"{told}.{seal}").principal
+    except Unauthenticated as error:
+        in_words(error.reason, error.message)
+    else:
+        assert caller.subject.encode()
+        assert caller.expires > 0
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 @st.composite

@@ -10,7 +10,18 @@ from fangcheng_kit.principal import Principal, calling, parse_subject
 
 @pytest.mark.parametrize(
     "subject",
-    ["", "player", "player:", "operator:", "viewer", "viewer:", "admin:x", "Operator", "player:\0"],
+    [
+        "",
+        "player",
+        "player:",
+        "operator:",
+        "viewer",
+        "viewer:",
+        "admin:x",
+        "Operator",
+        "player:\0",
+        "player:a\ud83c",
+    ],
 )
 def test_a_subject_that_names_nobody_is_none(subject: str) -> None:
     with pytest.raises(ValueError, match="is none of"):

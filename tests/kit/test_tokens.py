@@ -139,6 +139,17 @@ def test_claims_of_another_shape_are_invalid(claims: dict[str, object]) -> None:
     assert reason(signed(**claims)) == "TOKEN_INVALID"
 
 
+@pytest.mark.parametrize("part", [0, 1])
+def test_parts_that_no_parser_reads_are_invalid(part: int) -> None:
+    """Nested so deeply that reading them ends with an error of its own kind."""
+    nested = base64.urlsafe_b64encode(b"[" * 9_999).decode().rstrip("=")
+    parts = signed().split(".")
+    parts[part] = nested
+    assert reason(".".join(parts)) == "TOKEN_INVALID"
+    with pytest.raises(RecursionError):
+        json.loads(b"[" * 9_999)
+
+
 def test_scopes_are_a_list_or_a_text_with_spaces() -> None:
     assert verified(signed(scopes=["act_as", "bot"])).scopes == {"act_as", "bot"}
     assert verified(signed(scope="act_as bot")).scopes == {"act_as", "bot"}

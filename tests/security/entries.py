@@ -18,6 +18,7 @@ from fangcheng.matchmaking.v1 import matchmaking_pb2, operations_pb2, rooms_pb2
 from fangcheng.matchmaking.v1 import privacy_pb2 as matchmaking_privacy
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import operators_pb2, records_pb2, state_pb2, table_pb2
+from fangcheng.table.v1 import privacy_pb2 as table_privacy
 from fangcheng.wallet.v1 import privacy_pb2 as wallet_privacy
 from fangcheng.wallet.v1 import settlement_pb2, wallet_pb2
 
@@ -316,7 +317,7 @@ WALLET = {
 ENTRIES: dict[str, dict[str, Entry]] = {
     "evaluation": EVALUATION,
     "matchmaking": MATCHMAKING | privacy(matchmaking_privacy),
-    "table": TABLE,
+    "table": TABLE | privacy(table_privacy),
     "wallet": WALLET | privacy(wallet_privacy),
 }
 """By the process that serves the call, and its name."""

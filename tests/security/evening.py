@@ -26,10 +26,13 @@ from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng.wallet.v1.wallet_pb2_grpc import WalletServiceStub
 from fangcheng_client import explain
 from fangcheng_suite.certificates import Authority
+from fangcheng_table.journals import open_journal
+from fangcheng_table.sealing import JournalKeys
+from fangcheng_table.store import Record
 from tests.kit.certified import Folder, credentials
 from tests.kit.collector import collecting
 from tests.kit.lines import lines_of
-from tests.suite.whole import KEY, PLAYERS, POOLS, Suite
+from tests.suite.whole import JOURNAL_KEYS, KEY, PLAYERS, POOLS, Suite
 
 from . import contracts
 from .callers import ELSEWHERE as ANOTHER_DOMAIN
@@ -70,6 +73,10 @@ class Evening:
     """What was sent to the collector of traces."""
     metrics: dict[str, str] = field(default_factory=dict)
     """`/metrics` of each process."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    """The databases' files, by their names: as they were, and as they are at the end."""
+    journals: dict[str, list[Record]] = field(default_factory=dict)
+    """What is in the journal, by table, opened with its key."""
 
     def tell(self, caller: Caller, answer: Message | None) -> None:
         """Note what somebody was sent."""
@@ -290,14 +297,34 @@ async def spend(folder: Path, callers: Sequence[Caller], **settings: Any) -> Eve
             await read_the_table(suite, world, evening)
             for name, running in suite.running.items():
                 evening.metrics[name] = await asyncio.to_thread(scraped, running.metrics_address)
+            evening.files = await asyncio.to_thread(files_of, folder)
+            evening.journals = await journals_of(folder / "table.db", world)
+        for name, content in (await asyncio.to_thread(files_of, folder)).items():
+            evening.files[name] = evening.files.get(name, b"") + content
         evening.spans = collector.received
     evening.lines = logged
     evening.secrets = {"the key": KEY, "a room's code": code}
+    evening.secrets |= {f"the id {player}": player for player in (*PLAYERS, HOST, OTHER)}
     for caller in callers:
         for name, value in caller.metadata:
             if name == "authorization":
                 evening.secrets[f"{caller.name}'s token"] = str(value).split()[-1]
     return evening
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """All that the databases have on the disk, with the logs of what is being written."""
+    return {file.name: file.read_bytes() for file in folder.glob("*.db*")}
+
+
+async def journals_of(database: Path, world: World) -> dict[str, list[Record]]:
+    """The journals of both tables of a world."""
+    journal = await open_journal(str(database), keys=JournalKeys.parse(JOURNAL_KEYS))
+    try:
+        tables = (world.finished_id, world.table_id)
+        return {table_id: await journal.read(table_id) for table_id in tables}
+    finally:
+        await journal.close()
 
 
 def scraped(address: str) -> str:

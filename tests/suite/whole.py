@@ -27,12 +27,14 @@ from fangcheng_kit.tokens import mint_token
 from fangcheng_matchmaking import service as matchmaking
 from fangcheng_matchmaking.settings import MatchmakingSettings
 from fangcheng_table import service as table
+from fangcheng_table.sealing import new_key
 from fangcheng_table.settings import TableSettings
 from fangcheng_wallet import service as wallet
 from fangcheng_wallet.settings import WalletSettings
 from tests.table.world import simple
 
 KEY = "a development key of the tests, long enough"
+JOURNAL_KEYS = new_key("tests")
 PLAYERS = ("ann", "bob", "cat", "dan")
 POOLS = """
 pools:
@@ -61,9 +63,8 @@ class Suite:
         await self._serve("wallet", wallet.open_service, WalletSettings)
         await self._serve("evaluation", evaluation.open_service, EvaluationSettings)
         others = {name: running.address for name, running in self.running.items()}
-        await self._serve(
-            "table", table.open_service, TableSettings, start_grace_seconds=600, **others
-        )
+        table_settings = {"start_grace_seconds": 600, "journal_keys": JOURNAL_KEYS}
+        await self._serve("table", table.open_service, TableSettings, **table_settings, **others)
         others["table"] = self.running["table"].address
         await self._serve(
             "matchmaking",

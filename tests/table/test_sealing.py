@@ -292,3 +292,18 @@ def test_keys_do_not_show_themselves():
     assert "YWFh" not in repr(TableSettings(dev_key="d" * 32, journal_keys=text(a=A)))
     with pytest.raises(ValidationError, match="key a has 31 bytes"):
         TableSettings(dev_key="d" * 32, journal_keys=text(a=A[:-1]))
+
+
+def test_beyond_this_host_a_journal_has_a_key():
+    beyond = {
+        "listen": "10.0.0.1:7101",
+        "dangerously_without_tls": True,
+        "dangerously_with_dev_key": True,
+        "dev_key": "d" * 32,
+    }
+    with pytest.raises(ValidationError, match="beyond this host the journal is sealed: set a key"):
+        TableSettings(**beyond)
+    assert TableSettings(**beyond, journal_keys=text(a=A)).sealing.first == "a"
+    plain = TableSettings(**beyond, dangerously_with_plain_journal=True)
+    assert "DANGEROUSLY_WITH_PLAIN_JOURNAL" in plain.dangers()
+    assert not TableSettings(dev_key="d" * 32).sealing

@@ -13,6 +13,7 @@ WITHIN = {
     "fangcheng.table.v1.TableOperationsService",
     "fangcheng.matchmaking.v1.MatchmakingOperationsService",
     "fangcheng.matchmaking.v1.PrivacyService",
+    "fangcheng.table.v1.PrivacyService",
     "fangcheng.wallet.v1.PrivacyService",
     # Served by a studio, called by us.
     "fangcheng.matchmaking.v1.AdmissionService",

@@ -70,6 +70,8 @@ class Session:
     expires: float
     """Seconds since 1970."""
     id: str
+    key: str = ""
+    """The fingerprint of the key that has signed the token; empty: that of development."""
 
 
 def key_for(settings: ConsoleSettings, purpose: str) -> bytes:
@@ -101,9 +103,10 @@ class Sessions:
         if not token or len(token) > LONGEST_TOKEN or not token.isascii():
             raise Refused(401, "TOKEN_INVALID", "That is no token of this suite.", "token")
         try:
-            principal = (await self._verifier.checked(token)).principal
+            verified = await self._verifier.checked(token)
         except Unauthenticated as error:
             raise Refused(401, error.reason, error.message, "token") from None
+        principal = verified.principal
         if principal.kind not in _ROLES:
             raise Refused(
                 403,
@@ -114,7 +117,7 @@ class Sessions:
             )
         person = Person(principal.id, cast(Role, principal.kind))
         expires = min(principal.expires, time.time() + self._longest_seconds)
-        return Session(person, expires, secrets.token_urlsafe(12))
+        return Session(person, expires, secrets.token_urlsafe(12), verified.fingerprint)
 
     def of(self, request: Request) -> Session | None:
         """The session of a request; `None` without one that is good now."""
@@ -135,12 +138,17 @@ class Sessions:
         if principal.kind not in _ROLES:
             return None
         person = Person(principal.id, cast(Role, principal.kind))
-        session = Session(person, float(claims["exp"]), claims["jti"])
+        key = str(claims.get("key", ""))
+        session = Session(person, float(claims["exp"]), claims["jti"], key)
         return None if self.is_over(session) else session
 
     def is_over(self, session: Session) -> bool:
-        """Whether it has expired, or its person has signed out here."""
-        return session.id in self._signed_out or time.time() >= session.expires
+        """Whether it has expired, its key has been withdrawn, or its person has signed out here."""
+        return (
+            session.id in self._signed_out
+            or time.time() >= session.expires
+            or not self._verifier.holds(session.key)
+        )
 
     def keep(self, response: Response, session: Session) -> None:
         """Give the browser the session."""
@@ -149,6 +157,7 @@ class Sessions:
             "exp": session.expires,
             "jti": session.id,
             "aud": _AUDIENCE,
+            "key": session.key,
         }
         response.set_cookie(
             self.cookie,

@@ -37,6 +37,19 @@ class TableNotOver(FailedPrecondition):
         super().__init__("TABLE_NOT_OVER", f"Table {table_id} is not over.", "table_id")
 
 
+class PlayerAtTable(FailedPrecondition):
+    """A player is to be erased, and a table at which he sat is not over."""
+
+    def __init__(self, table_id: str) -> None:
+        super().__init__(
+            "TABLE_NOT_OVER",
+            f"Table {table_id}, where the player sits or sat, is not over; repeat when it is, or "
+            "have it closed by CloseTable.",
+            "player_id",
+            {"table_id": table_id},
+        )
+
+
 class HandNotFinished(FailedPrecondition):
     """The hand is still being played, so nothing of it may be told."""
 

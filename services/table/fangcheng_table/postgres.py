@@ -21,6 +21,7 @@ from fangcheng_kit.migrations import BadDatabase
 from fangcheng_kit.postgres import CONTENDED, FAILED, connector, numbered, pool, prepared, session
 
 from . import postgres_leases as leases
+from .erasures import Erasures
 from .errors import TableArchived
 from .migrations import JOURNAL
 from .postgres_rewriting import rewrite
@@ -145,7 +146,7 @@ async def open_postgres(
     return PostgresJournal(writers, readers, on_commit, keys)
 
 
-class PostgresJournal(Resealing):
+class PostgresJournal(Resealing, Erasures):
     """A `store.Journal` in a PostgreSQL database. Made by `open_postgres`."""
 
     EVENTS = (
@@ -302,6 +303,9 @@ class PostgresJournal(Resealing):
                 await db.execute(numbered(query.text), *query.values)
 
         await self._write(do)
+
+    async def _wipe(self) -> None:
+        """Old rows are the server's to take away, by its VACUUM."""
 
     async def check(self) -> None:
         """See `store.Journal`."""

@@ -13,6 +13,7 @@ import grpc.aio
 from fangcheng.table.v1 import state_pb2
 from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng.table.v1.operators_pb2_grpc import add_TableOperationsServiceServicer_to_server
+from fangcheng.table.v1.privacy_pb2_grpc import add_PrivacyServiceServicer_to_server
 from fangcheng.table.v1.records_pb2_grpc import add_TableRecordServiceServicer_to_server
 from fangcheng.table.v1.table_pb2_grpc import (
     TableServiceServicer,
@@ -26,6 +27,7 @@ from fangcheng_kit.principal import BOT_SCOPE, current
 
 from . import convert, votes
 from .clocks import Patience
+from .erasing import Personal
 from .errors import NotOperator
 from .evaluator import Evaluator
 from .feed import Reader, Waiter, heartbeat
@@ -41,6 +43,7 @@ from .outbox import Outbox
 from .peers import Peers, forwarded, forwarded_stream, made_by_heir, was_passed_on
 from .records import News, Records
 from .service_operators import OPERATIONS, OperationsServicer
+from .service_privacy import PRIVACY, PrivacyServicer
 from .service_records import RECORDS, RecordServicer
 from .settings import TableSettings
 from .store import Commit, Filter, JournalError, Owner
@@ -291,6 +294,11 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         journal = await open_journal(settings.database, measure, settings.sealing)
     except (JournalError, OSError) as error:
         raise StartFailed(f"cannot open the journal: {error}") from error
+    if not settings.journal_keys:
+        kit.log.warning(
+            "the journal is not sealed: whoever reads the database sees the hands in play",
+            setting="JOURNAL_KEYS",
+        )
     try:
         news = News()
 
@@ -336,7 +344,9 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         kit.log.info("tables resumed", tables=resumed)
         try:
             servicer = TableServicer(tables, settings, endpoint, peers, clock, kit.callers)
-            records = RecordServicer(Records(journal), news, settings.heartbeat_seconds)
+            kept = Records(journal)
+            records = RecordServicer(kept, news, settings.heartbeat_seconds)
+            privacy = PrivacyServicer(Personal(journal, kept), kit.log)
             operations = OperationsServicer(tables, journal, endpoint, peers)
             leaving = _leave_to_others(tables, kit.draining, settings.drain_seconds / 4)
             async with running(clock.tick(), tables.keep(), leaving):
@@ -344,6 +354,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
                     Servicer(add_TableServiceServicer_to_server, servicer, SERVICE),
                     Servicer(add_TableRecordServiceServicer_to_server, records, RECORDS),
                     Servicer(add_TableOperationsServiceServicer_to_server, operations, OPERATIONS),
+                    Servicer(add_PrivacyServiceServicer_to_server, privacy, PRIVACY),
                 ]
         finally:
             await tables.stop()

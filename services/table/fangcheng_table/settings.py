@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, ValidationInfo, field_validator
 
 from fangcheng_kit import Settings
-from fangcheng_kit.settings import Database, split_address
+from fangcheng_kit.settings import Database, is_loopback, split_address
 
 from .sealing import JournalKeys
 
@@ -21,13 +21,21 @@ class TableSettings(Settings):
             "share."
         ),
     )
+    dangerously_with_plain_journal: bool = Field(
+        default=False,
+        description=(
+            "Listen beyond this host without `JOURNAL_KEYS`: whoever reads the database, a log of "
+            "it or a backup sees the hands that are being played."
+        ),
+    )
     journal_keys: str = Field(
         default="",
         repr=False,
+        validate_default=True,
         description=(
             "Keys of 32 bytes, `id:base64,older:base64`, with which all that the journal keeps of "
-            "hands is sealed: the first seals, all open. Empty: the database tells hands that are "
-            "being played to whoever reads it."
+            "hands is sealed: the first seals, all open. `fangcheng journal new-key` makes one. "
+            "Needed beyond this host."
         ),
     )
     evaluation: str = Field(
@@ -121,8 +129,16 @@ class TableSettings(Settings):
 
     @field_validator("journal_keys")
     @classmethod
-    def _are_keys(cls, journal_keys: str) -> str:
-        JournalKeys.parse(journal_keys)
+    def _are_keys(cls, journal_keys: str, info: ValidationInfo) -> str:
+        told = info.data
+        is_plain = not JournalKeys.parse(journal_keys)
+        beyond = not is_loopback(told.get("listen", "127.0.0.1:0"))
+        if is_plain and beyond and not told.get("dangerously_with_plain_journal"):
+            raise ValueError(
+                "beyond this host the journal is sealed: set a key, such as `fangcheng journal "
+                "new-key 2026-01` prints, and keep it where no backup of the database is; or set "
+                "DANGEROUSLY_WITH_PLAIN_JOURNAL where nobody else reads the database"
+            )
         return journal_keys
 
     @property

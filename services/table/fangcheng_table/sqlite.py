@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fangcheng_kit.migrations import BadDatabase
-from fangcheng_kit.sqlite import open_file, open_reader
+from fangcheng_kit.sqlite import open_file, open_reader, wipe
 
 from . import sqlite_leases as leases
+from .erasures import Erasures
 from .migrations import JOURNAL
 from .reads import Query, by_request, new_table
 from .resealing import Resealing
@@ -82,7 +83,7 @@ class _Work:
     outcome: asyncio.Future[Any]
 
 
-class SqliteJournal(Resealing):
+class SqliteJournal(Resealing, Erasures):
     """A `store.Journal` in one SQLite file."""
 
     def __init__(
@@ -270,9 +271,16 @@ class SqliteJournal(Resealing):
         # The writer goes on when the caller is cancelled: a commit is never cut in half.
         return await outcome
 
+    async def _wipe(self) -> None:
+        await self._write(wipe)
+
     def _write_forever(self) -> None:
-        not_before = 0.0
-        while (first := self._work.get()) is not None:
+        not_before, aside = 0.0, None
+        while (first := aside or self._work.get()) is not None:
+            aside = None
+            if first.do is wipe:
+                self._alone(first)
+                continue
             if (rest := not_before - time.monotonic()) > 0:
                 time.sleep(rest)
             batch, last = [first], False
@@ -284,11 +292,26 @@ class SqliteJournal(Resealing):
                 if more is None:
                     last = True
                     break
+                if more.do is wipe:
+                    aside = more
+                    break
                 batch.append(more)
             not_before = time.monotonic() + GAP_SECONDS if len(batch) > 1 else 0.0
             self._commit(self._db, batch)
             if last:
                 return
+
+    def _alone(self, work: _Work) -> None:
+        """Do what cannot be done within a transaction."""
+        failure: JournalError | None = None
+        try:
+            wipe(self._db)
+        except sqlite3.Error as error:
+            failure = _as_journal_error(error)
+        outcomes: list[_Outcome] = [(work, None, failure)]
+        loop = work.outcome.get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_tell, outcomes)
 
     def _commit(self, db: sqlite3.Connection, batch: list[_Work]) -> None:
         """Do a batch in one transaction; one bad piece of work fails alone."""

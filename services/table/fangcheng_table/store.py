@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from fangcheng_kit.privacy import Erasure
+
 from .errors import JournalUnavailable
 from .events import Event
 
@@ -316,6 +318,29 @@ class Journal(Protocol):
         Services may go on meanwhile. Raises `UnknownEvent` for what cannot be opened; what was
         written anew until then stays.
         """
+
+    # Personal data; see `personal`.
+
+    async def begin_erasure(self, erasure: Erasure) -> bool:
+        """Note what is asked for; whether it was done before. Raises `RequestIdReused`."""
+
+    async def erase_at(self, table_id: str, erasure: Erasure) -> bool:
+        """Take what is personal of a player out of a table that is done; whether that was all of
+        it, and not only what is kept beside events that are in an archive.
+
+        Raises `UnknownTable` and `TableNotOver`.
+        """
+
+    async def end_erasure(self, request_id: str) -> None:
+        """Note that it is done, with nothing on disk of what was changed, as far as can be."""
+
+    async def erasures(self) -> int:
+        """Changes whenever an erasure begins or ends: what was read before may be more than is
+        kept now.
+        """
+
+    async def erasures_of(self, player_id: str) -> Sequence[tuple[str, str, int]]:
+        """A player's: request ids, reasons and times, milliseconds since 1970."""
 
     # Who plays which table.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections import OrderedDict
@@ -67,6 +68,8 @@ class Tables:
         self._unreadable: set[str] = set()
         """Tables of this process that it cannot play."""
         self._archive: OrderedDict[str, LiveTable] = OrderedDict()
+        self._erasures = 0
+        """Of the journal, when tables of the archive were known to have nothing that is erased."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._releasing: set[asyncio.Task[None]] = set()
         self._may_load = asyncio.Semaphore(MOST_LOADED_TOGETHER)
@@ -245,8 +248,7 @@ class Tables:
         found = self._live.get(table_id)
         if found is not None and not found.moved:
             return found
-        if archived := self._archive.get(table_id):
-            self._archive.move_to_end(table_id)
+        if archived := await self._archived(table_id):
             return archived
         if loading := self._loading.get(table_id):
             await asyncio.shield(loading)
@@ -273,6 +275,20 @@ class Tables:
             # Whoever is asked takes it over.
             raise PlayedElsewhere(table_id, others[hash(table_id) % len(others)].endpoint)
         return None
+
+    async def _archived(self, table_id: str) -> LiveTable | None:
+        """A closed table from memory, unless somebody was erased since it came there."""
+        if table_id not in self._archive:
+            return None
+        with contextlib.suppress(JournalError):  # then what is known is all there is
+            erasures = await self._around.journal.erasures()
+            if erasures != self._erasures:
+                self._archive.clear()
+                self._erasures = erasures
+        found = self._archive.get(table_id)
+        if found is not None:
+            self._archive.move_to_end(table_id)
+        return found
 
     async def find(
         self, wanted: Filter, size: int, token: str

@@ -154,7 +154,8 @@ class Calls(grpc.aio.ServerInterceptor):
     def keys_changed(self) -> None:
         """End the streams that were opened with a token whose key is not in force any more."""
         for task, call in list(self._streams.items()):
-            if call.verified is not None and not self._identities.verifier.holds(call.verified):
+            by = "" if call.verified is None else call.verified.fingerprint
+            if not self._identities.verifier.holds(by):
                 self._end_stream(task, InvalidToken("its key has been withdrawn"))
 
     def _end_stream(self, task: asyncio.Task[Any], why: errors.ServiceError) -> None:

@@ -9,6 +9,7 @@ algorithm, which a token does not choose; it may also say for whom it signs:
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import http.client
 import json
 import time
@@ -55,8 +56,8 @@ class Key:
     """``EdDSA`` or ``RS256``."""
     kinds: frozenset[Kind]
     """For whom it may sign."""
-    jwk: str
-    """It in writing: keys are the same where all that is written of them is."""
+    fingerprint: str
+    """Of all that the set says of it: another key under its id, or for others, is another one."""
     public: Any = field(compare=False, repr=False)
 
 
@@ -115,7 +116,9 @@ def _key(which: str, data: Any) -> Key:
             )
     elif not isinstance(public, Ed25519PublicKey):
         raise BadKeySet(f"{which}: its curve must be Ed25519")
-    return Key(key_id, algorithm, _kinds(which, data), json.dumps(data, sort_keys=True), public)
+    written = json.dumps(data, sort_keys=True).encode()
+    fingerprint = hashlib.sha256(written).hexdigest()
+    return Key(key_id, algorithm, _kinds(which, data), fingerprint, public)
 
 
 def _kinds(which: str, data: Mapping[str, Any]) -> frozenset[Kind]:
@@ -141,6 +144,8 @@ class KeySet:
         """``source``: a path, ``https://…``, or ``http://…`` of this host; empty: no keys."""
         self.source = source
         self.keys: Mapping[str, Key] = {}
+        self.fingerprints: frozenset[str] = frozenset()
+        """Of the keys."""
         self.generation = 0
         """Changes with the keys."""
         self.on_change: Callable[[], None] = lambda: None
@@ -162,6 +167,7 @@ class KeySet:
         if keys == self.keys:
             return
         self.keys = keys
+        self.fingerprints = frozenset(key.fingerprint for key in keys.values())
         self.generation += 1
         self._metrics.keys.set(len(keys))
         self._log.info("key set read", source=self.source, keys=list(keys))

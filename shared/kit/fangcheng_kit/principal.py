@@ -81,4 +81,7 @@ def parse_subject(subject: str, scopes: Iterable[str] = ()) -> Principal:
 
 def is_id(name: str) -> bool:
     """Whether this can be somebody's id: texts of requests have the same limits."""
-    return 1 <= len(name) <= MOST_ID and "\0" not in name
+    if not 1 <= len(name) <= MOST_ID or "\0" in name:
+        return False
+    # JSON can name half of a sign outside of the plane, which is no text and cannot be sent on.
+    return name.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in name)

@@ -31,6 +31,8 @@ AUDIENCE = "fangcheng"
 _LOOKS_SECONDS = 1.0
 _MOST_CACHED = 4_096
 _MOST_SHOWN = 64
+_MALFORMED = (ValueError, TypeError, OverflowError, RecursionError)
+"""What reading the claims of a token ends with that are of another shape."""
 
 
 class InvalidToken(Unauthenticated):
@@ -64,6 +66,11 @@ class Verified:
     principal: Principal
     key: Key | None
     """Which key has signed it; ``None``: that of development, or a certificate says it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Of that key; empty: there is none."""
+        return "" if self.key is None else self.key.fingerprint
 
 
 def claims_of(
@@ -197,15 +204,15 @@ class TokenVerifier:
         """Read the keys anew; whether they have changed."""
         return self._keys is not None and await self._keys.renew()
 
-    def holds(self, verified: Verified) -> bool:
-        """Whether the key is still in force by which something was verified."""
-        key = verified.key
-        return key is None or (self._keys is not None and self._keys.keys.get(key.id) == key)
+    def holds(self, fingerprint: str) -> bool:
+        """Whether the key by which something was verified is in force now."""
+        known = frozenset[str]() if self._keys is None else self._keys.fingerprints
+        return not fingerprint or fingerprint in known
 
     def _check(self, token: str) -> Verified:
         try:
             header = jwt.get_unverified_header(token)
-        except (jwt.InvalidTokenError, ValueError):
+        except (jwt.InvalidTokenError, ValueError, RecursionError):
             raise InvalidToken("it is no JWT") from None
         key = self._key(header)
         try:
@@ -218,12 +225,15 @@ class TokenVerifier:
                 leeway=self.leeway_seconds,
                 options={"require": ["sub", "exp", "aud"]},
             )
-            principal = parse_subject(claims["sub"], _scopes(claims))
-            expires = float(claims["exp"])
+            scopes, expires = _scopes(claims), float(claims["exp"])
         except jwt.ExpiredSignatureError:
             raise ExpiredToken from None
-        except (jwt.InvalidTokenError, ValueError, TypeError, OverflowError) as error:
+        except (jwt.InvalidTokenError, *_MALFORMED) as error:
             raise InvalidToken(str(error)[:_MOST_SHOWN]) from None
+        try:
+            principal = parse_subject(claims["sub"], scopes)
+        except ValueError:
+            raise InvalidToken("sub names nobody") from None
         if key is not None and principal.kind not in key.kinds:
             raise InvalidToken(f"the key {key.id} may not sign for a {principal.kind}")
         return Verified(replace(principal, expires=expires), key)

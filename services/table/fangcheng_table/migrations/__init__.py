@@ -6,4 +6,4 @@ from pathlib import Path
 
 from fangcheng_kit.migrations import Migrations
 
-JOURNAL = Migrations(Path(__file__).parent, head="0003", what="a journal of tables")
+JOURNAL = Migrations(Path(__file__).parent, head="0004", what="a journal of tables")
