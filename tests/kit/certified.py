@@ -43,8 +43,11 @@ def replace(path: Path, data: bytes) -> None:
     draft.replace(path)
 
 
-def credentials(authority: Authority, shown: Issued | None) -> grpc.ChannelCredentials:
-    """Of a caller who trusts an authority, and shows a certificate."""
+def credentials(
+    authority: Authority, shown: Issued | None, *others: Authority
+) -> grpc.ChannelCredentials:
+    """Of a caller who trusts an authority, or several, and shows a certificate."""
+    trusted = b"".join(one.certificate for one in (authority, *others))
     if shown is None:
-        return grpc.ssl_channel_credentials(authority.certificate)
-    return grpc.ssl_channel_credentials(authority.certificate, shown.key, shown.certificate)
+        return grpc.ssl_channel_credentials(trusted)
+    return grpc.ssl_channel_credentials(trusted, shown.key, shown.certificate)

@@ -15,7 +15,7 @@ import pytest
 import structlog
 
 from fangcheng_client import connect
-from fangcheng_kit import Running, Settings, certificates
+from fangcheng_kit import Kit, Running, Settings, certificates
 from fangcheng_kit.app import StartFailed
 from fangcheng_kit.tokens import mint_token
 from fangcheng_suite.certificates import Authority, Issued
@@ -93,6 +93,18 @@ async def test_a_server_that_asks_for_no_certificate_takes_callers_without(files
     async with serving_echo(**settings) as server:
         assert await asked(server, shown=None) == "a"
         assert await asked(server, shown=OTHERS.issue("service/table")) == "a"
+
+
+@pytest.mark.parametrize("given", [{"dev_key": KEY}, {"dev_key": "", "jwks": "keys.json"}])
+async def test_calls_leave_the_host_by_tls_alone_with_a_token_or_without(
+    files: Folder, given: dict[str, str]
+) -> None:
+    kit = Kit("table", Settings(**given, **files.settings() | {"tls_ca": None}))
+    with pytest.raises(StartFailed, match=r"^evaluation\.example:7110: .* set TLS_CA"):
+        kit.connect("evaluation.example:7110")
+    await kit.connect("127.0.0.1:7110").close()
+    kit = Kit("table", Settings(**given, **files.settings()))
+    await kit.connect("evaluation.example:7110").close()
 
 
 async def test_a_caller_asks_for_a_name_where_it_has_an_address(files: Folder) -> None:

@@ -24,7 +24,7 @@ class Service:
     """One service, always at the same address, whatever happens to its processes."""
 
     def __init__(self, folder: Path, kind: str, number: int = 0, **settings: str) -> None:
-        """`settings`: without their prefix."""
+        """`settings`: without their prefix; an empty `DEV_KEY`: none, not that of the tests."""
         self.name = f"{kind}-{number}"
         self.address = f"127.0.0.1:{free_port()}"
         self._module = f"fangcheng_{kind}"
@@ -32,7 +32,7 @@ class Service:
         self._log = folder / f"{self.name}.log"
         own = {"LISTEN": self.address, "PORT_FILE": str(self._port_file), **settings}
         self._environment = environment(
-            FANGCHENG_DEV_KEY=KEY,
+            FANGCHENG_DEV_KEY=settings.get("DEV_KEY", KEY),
             # Players answer here at the speed of a machine.
             FANGCHENG_PLAYER_CALLS_PER_SECOND="0",
             FANGCHENG_LOG_LEVEL="warning",

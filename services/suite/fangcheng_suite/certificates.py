@@ -1,7 +1,7 @@
 """`fangcheng dev-certs`: an authority and certificates for trying a suite with mutual TLS.
 
 For trying: the authority's key lies beside them. A studio's own authority gives certificates that
-say the same, which docs/operations/identities.md has.
+say the same, which docs/operations/certificates.md has.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def connect(
 
     Raises ``ValueError`` where a token would leave this host without TLS.
     """
-    if token is not None and credentials is None and not plaintext and not _stays_here(target):
+    if token is not None and credentials is None and not plaintext and not stays_here(target):
         raise ValueError(
             f"{target}: a token would leave this host in plain text; give credentials for TLS, "
             "or plaintext=True where something else (a sidecar, a tunnel) protects the connection"
@@ -94,7 +94,7 @@ def connect(
     return _Channel(inner, _Caller(token, act_as, metadata), timeout_seconds, around)
 
 
-def _stays_here(target: str) -> bool:
+def stays_here(target: str) -> bool:
     """Whether every address of a target is this host's own."""
     scheme, colon, rest = target.partition(":")
     if scheme in ("unix", "unix-abstract") and colon:

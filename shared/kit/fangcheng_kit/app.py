@@ -25,6 +25,7 @@ from grpc_reflection.v1alpha import reflection
 from prometheus_client import CollectorRegistry
 
 import fangcheng_client
+from fangcheng_client.channel import stays_here
 from fangcheng_client.keepalive import SERVER_OPTIONS
 from fangcheng_kit import health, logs, tls, trace_context
 from fangcheng_kit.calls import REQUEST_ID_KEY, Calls
@@ -119,8 +120,15 @@ class Kit:
         token that comes from a file has its own.
         Passes on the request id and the trace of the call that is being handled. The kit closes the
         channel after the service, and follows when certificates change. ``options`` as for
-        ``fangcheng_client.connect``.
+        ``fangcheng_client.connect``. ``StartFailed`` where calls would leave this host unencrypted.
         """
+        is_open = not (self._settings.tls_ca or self._settings.dangerously_without_tls)
+        if is_open and not stays_here(target):
+            raise StartFailed(
+                f"{target}: calls of that service, and the hands in them, would leave this host in "
+                "plain text: set TLS_CA, or DANGEROUSLY_WITHOUT_TLS in a network that encrypts by "
+                "itself"
+            )
         channel = fangcheng_client.connect(
             target,
             token=partial(self.token, tuple(scopes)) if self._has_token else None,
