@@ -44,7 +44,10 @@ def ticket(number: int, request_id: str = "r", **more: object) -> NewTicket:
         "labels": {"nickname": "Li Ming", "club": "17"},
         "traits": frozenset({"sha-of-a-device"}),
     }
-    theirs = {"members": (Member(player_id=f"p{number}", profile=b"theirs"),)}
+    theirs = {
+        "members": (Member(player_id=f"p{number}", profile=b"theirs"),),
+        "labels": {"nickname": "Li Ming"},  # as the whole table of p1 has it
+    }
     return new(number, request_id, **{**(own if number == 1 else theirs), **more})
 
 
@@ -116,6 +119,8 @@ async def test_an_export_has_everything_about_a_player(store: Store) -> None:
 async def test_what_is_personal_goes_and_the_records_stay(store: Store) -> None:
     await play(store)
     first, match = await store.ticket("t1-r"), await store.match("m1")
+    others = (await store.join(ticket(2, "next", labels={"nickname": "Wu"}))).ticket
+    assert "p1" in others.met
     done = await store.erase(ERASURE)
     assert not done.replayed
     everything = [await said(store, f"p{number}") for number in range(10)]
@@ -133,6 +138,7 @@ async def test_what_is_personal_goes_and_the_records_stay(store: Store) -> None:
     )
     assert await store.match("m1") == replace(match, seats=seats, labels={"season": "3"})
     assert (await store.match("m1")).state is MatchState.SEATED
+    assert await store.ticket("t2-next") == others, "whoever has met him keeps his own labels"
     room = await store.room("room-1")
     assert (room.labels, room.state) == ({}, RoomState.CLOSED)
     assert [pair.other_id for pair in await store.apart("p1")] == ["p2"]

@@ -100,6 +100,8 @@ def test_the_promised_commands_are_there() -> None:
         "ledger replay",
         "ledger restore",
         "ledger verify",
+        "player erase",
+        "player export",
         "logs",
         "migrate",
         "call",

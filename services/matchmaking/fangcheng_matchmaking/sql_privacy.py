@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -49,11 +50,11 @@ class _Kind:
         return record if left == value else records.encoded(left)
 
 
-_KINDS = (
-    _Kind("tickets", "number", 0, Ticket, personal.without_ticket, personal.ticket_line),
-    _Kind("matches", "match_id", "", Match, personal.without_match, personal.match_line),
-    _Kind("rooms", "room_id", "", Room, personal.without_room, personal.room_line),
-)
+_TICKETS = _Kind("tickets", "number", 0, Ticket, personal.without_ticket, personal.ticket_line)
+_MATCHES = _Kind("matches", "match_id", "", Match, personal.without_match, personal.match_line)
+_ROOMS = _Kind("rooms", "room_id", "", Room, personal.without_room, personal.room_line)
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+"""Of a record."""
 
 
 class SqlPrivacy(SqlCalls):
@@ -69,17 +70,31 @@ class SqlPrivacy(SqlCalls):
             await self._wipe()
             return Erased(0, replayed=True)
         changed = 0
-        for kind in _KINDS:
-            async for keys, _ in self._of_player(kind, erasure.player_id):
+        shared: set[str] = set()
+        for kind in (_ROOMS, _MATCHES):
+            async for keys, _ in self._telling(kind, {erasure.player_id}):
                 changed += await self._write(_without(kind, keys, erasure))
+                shared.update(map(str, keys))
+
+        def without(ticket: Ticket, erasure: Erasure) -> Ticket:
+            # Tickets of others who came to the same table or room have the labels that it has.
+            # Those of players who have met him, or avoid him, name him and are none of his.
+            is_his = ticket.member(erasure.player_id) is not None
+            if is_his or not shared.isdisjoint((ticket.match_id, ticket.room_id)):
+                return personal.without_ticket(ticket, erasure)
+            return ticket
+
+        tickets = replace(_TICKETS, without=without)
+        async for keys, _ in self._telling(tickets, {erasure.player_id, *shared}):
+            changed += await self._write(_without(tickets, keys, erasure))
         changed += await self._write(lambda db: _forget(db, erasure))
         await self._wipe()
         return Erased(changed, replayed=False)
 
     async def lines(self, player_id: str) -> AsyncIterator[str]:
         """See `Store.lines`."""
-        for kind in _KINDS:
-            async for _, found in self._of_player(kind, player_id):
+        for kind in (_TICKETS, _MATCHES, _ROOMS):
+            async for _, found in self._telling(kind, {player_id}):
                 for record in found:
                     value = kind.read(record)
                     told: str | None = line("damaged", record=record)
@@ -90,11 +105,11 @@ class SqlPrivacy(SqlCalls):
         for one in await self._read(lambda db: list(_known(db, player_id))):
             yield one
 
-    async def _of_player(
-        self, kind: _Kind, player_id: str
+    async def _telling(
+        self, kind: _Kind, ids: Collection[str]
     ) -> AsyncIterator[tuple[list[int | str], list[str]]]:
-        """Keys and records of a kind that name a player, some at a time."""
-        mention = msgspec.json.encode(player_id).decode()
+        """Keys and records of a kind in which one of some ids is, some at a time."""
+        wanted = frozenset(msgspec.json.encode(one).decode() for one in ids)
         after: int | str | None = kind.first
 
         def call(db: Db) -> list[tuple[Any, ...]]:
@@ -106,7 +121,7 @@ class SqlPrivacy(SqlCalls):
 
         while rows := await self._read(call):
             after = rows[-1][0]
-            found = [row for row in rows if mention in row[1]]
+            found = [row for row in rows if not wanted.isdisjoint(_STRINGS.findall(row[1]))]
             if found:
                 yield [key for key, _ in found], [record for _, record in found]
 

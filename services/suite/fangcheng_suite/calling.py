@@ -17,9 +17,9 @@ from .errors import SuiteError
 
 _MODULES = {
     "evaluation": ("evaluation_pb2",),
-    "matchmaking": ("matchmaking_pb2", "operations_pb2", "rooms_pb2"),
-    "table": ("operators_pb2", "records_pb2", "table_pb2"),
-    "wallet": ("settlement_pb2", "wallet_pb2"),
+    "matchmaking": ("matchmaking_pb2", "operations_pb2", "privacy_pb2", "rooms_pb2"),
+    "table": ("operators_pb2", "privacy_pb2", "records_pb2", "table_pb2"),
+    "wallet": ("privacy_pb2", "settlement_pb2", "wallet_pb2"),
 }
 """Where the gRPC services of each service of ours are described."""
 
@@ -29,7 +29,8 @@ async def call(
 ) -> None:
     """Make a call and print each answer; raises SuiteError.
 
-    `name`: `TableService/GetTable`. `request`: JSON; empty for a request without fields.
+    `name`: `TableService/GetTable`; in full, with its package, where several have it. `request`:
+    JSON; empty for a request without fields.
     """
     service, method = find(name)
     asked = message_factory.GetMessageClass(method.input_type)()
@@ -61,16 +62,23 @@ async def call(
 
 def find(name: str) -> tuple[str, MethodDescriptor]:
     """The service of ours that has a call, and the call; raises SuiteError."""
-    known = {f"{one.name}/{method.name}": at for at, one in services() for method in one.methods}
+    known = {
+        f"{called}/{method.name}": (at, method)
+        for at, one in services()
+        for called in (one.name, one.full_name)
+        for method in one.methods
+    }
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         raise SuiteError(
             f"there is no call {name}",
             f"{near[0]}?" if near else "docs/api.md lists them: TableService/GetTable is one.",
         )
-    service, _, method = name.partition("/")
-    (found,) = [one for _, one in services() if one.name == service]
-    return known[name], found.methods_by_name[method]
+    service, _, _ = name.partition("/")
+    several = [one.full_name for _, one in services() if one.name == service]
+    if len(several) > 1:
+        raise SuiteError(f"there are several {service}", f"Name one in full: {several[0]}.")
+    return known[name]
 
 
 def services() -> Iterator[tuple[str, ServiceDescriptor]]:

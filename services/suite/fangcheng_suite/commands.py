@@ -20,6 +20,7 @@ from . import (
     commands_integrity,
     commands_journal,
     commands_logs,
+    commands_player,
     commands_records,
     commands_token,
     commands_wallet,
@@ -45,6 +46,7 @@ app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_console.console)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
+app.add_typer(commands_player.player, name="player")
 app.add_typer(commands_integrity.integrity, name="integrity")
 app.add_typer(commands_wallet.wallet, name="wallet")
 app.command()(commands_logs.logs)
