@@ -25,7 +25,8 @@ EDGE = (
     "# Made from envoy.yaml by tools/deployment.py (`make docs`): the edge in containers. Services "
     "are\n# found by their names. What it shows to players is in /etc/envoy/tls; who it is to the "
     "services, and\n# whom it trusts to be them, in /etc/envoy/identity. These files are read anew "
-    "when one is moved into\n# its place, or the folder is replaced, as Kubernetes does with a secret.\n"
+    "when one is moved into\n# its place, or the folder is replaced, as Kubernetes does with a "
+    "secret.\n"
 )
 RULES = "# Made from prometheus/rules/ by tools/deployment.py (`make docs`).\n"
 PORTS = {"evaluation": 7110, "table": 7101, "matchmaking": 7100, "wallet": 7102}
@@ -59,7 +60,8 @@ def tls(kind: str, folder: str, **more: Any) -> dict[str, Any]:
     return {
         "name": "envoy.transport_sockets.tls",
         "typed_config": {
-            "@type": f"type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.{kind}TlsContext",
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3"
+            f".{kind}TlsContext",
             "common_tls_context": common | more,
         },
     }
