@@ -47,6 +47,15 @@ def places(message: Message) -> Iterator[tuple[Message, FieldDescriptor]]:
             yield from places(getattr(message, field.name))
 
 
+def _parts(message: Message) -> list[Message]:
+    """The messages right within a message."""
+    found: list[Message] = []
+    for part, value in message.ListFields():
+        if part.message_type is not None and not is_map(part):
+            found += value if part.is_repeated else [value]
+    return found
+
+
 @dataclasses.dataclass(slots=True)
 class Mutator:
     """Makes and changes messages."""
@@ -112,9 +121,12 @@ class Mutator:
     def mutate(self, message: Message) -> None:
         """Change one field somewhere in a message: another value, none, one more, fewer, another
         order."""
-        if not (found := list(places(message))):
-            return  # a type without fields
-        owner, field = self.rng.choice(found)
+        owner = message
+        while self.rng.random() < 0.7 and (parts := _parts(owner)):
+            owner = self.rng.choice(parts)
+        if not owner.DESCRIPTOR.fields:
+            return
+        field = self.rng.choice(owner.DESCRIPTOR.fields)
         place: Any = getattr(owner, field.name)
         if is_map(field) or not field.is_repeated or not place or self.rng.random() < 0.3:
             if self.rng.random() < 0.25:
