@@ -202,7 +202,7 @@ async def measured(pools: Pools, per_second: float, seconds: float, seed: int) -
         everybody += [player_id for _, player_ids in bots for player_id in player_ids]
         await open_wallets(wallets, everybody, 0 if pools.filled else SILVER)
         gateway = Gateway(
-            TableServiceStub(await channel("table", "service:gateway", "act_as")), chance
+            TableServiceStub(await channel("table", "service:gateway", "act_as", "bot")), chance
         )
         crowd = Crowd(
             MatchmakingServiceStub(await channel("matchmaking", "service:gateway", "act_as")),

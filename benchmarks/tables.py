@@ -209,7 +209,7 @@ async def main() -> None:
             tables = await create(maker, STEP)
             if not gateways:
                 idle = (service.memory_bytes() - empty) / STEP
-            channel = await stack.enter_async_context(connected("service:gateway", "act_as"))
+            channel = await stack.enter_async_context(connected("service:gateway", "act_as", "bot"))
             gateways.append(Gateway(TableServiceStub(channel), chance))
             for table_id, name in tables.items():
                 for seat in range(4):

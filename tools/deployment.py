@@ -8,8 +8,8 @@
 
 What a call may be and how it is repeated is written once, in envoy.yaml. In containers services are
 found by their names, each name standing for all replicas; the edge listens on every address and
-ends TLS there, for tokens come in; and of its admin interface probes and Prometheus see what they
-need, at a port of its own, and nobody the rest.
+ends TLS there, for tokens come in, and calls services by TLS of its own; and of its admin interface
+probes and Prometheus see what they need, at a port of its own, and nobody the rest.
 """
 
 from __future__ import annotations
@@ -23,38 +23,59 @@ import yaml
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 EDGE = (
     "# Made from envoy.yaml by tools/deployment.py (`make docs`): the edge in containers. Services "
-    "are\n# found by their names, and the files of the listener's certificate are read anew when "
-    "/etc/envoy/tls\n# is replaced, as Kubernetes does with a secret.\n"
+    "are\n# found by their names. What it shows to players is in /etc/envoy/tls; who it is to the "
+    "services, and\n# whom it trusts to be them, in /etc/envoy/identity. These files are read anew "
+    "when one is moved into\n# its place, or the folder is replaced, as Kubernetes does with a "
+    "secret.\n"
 )
 RULES = "# Made from prometheus/rules/ by tools/deployment.py (`make docs`).\n"
 PORTS = {"evaluation": 7110, "table": 7101, "matchmaking": 7100, "wallet": 7102}
 """Where the services listen in containers."""
 PAGES_PORT = 7002
 EVERYWHERE = "0.0.0.0"  # noqa: S104 # nosec B104 # containers of ours alone
-CERTIFICATE = "/etc/envoy/tls"
-TLS = {
-    "name": "envoy.transport_sockets.tls",
-    "typed_config": {
-        "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3"
-        ".DownstreamTlsContext",
-        "common_tls_context": {
-            "alpn_protocols": ["h2"],
-            "tls_params": {"tls_minimum_protocol_version": "TLSv1_2"},
-            "tls_certificates": [
-                {
-                    "certificate_chain": {"filename": f"{CERTIFICATE}/tls.crt"},
-                    "private_key": {"filename": f"{CERTIFICATE}/tls.key"},
-                    "watched_directory": {"path": CERTIFICATE},
-                }
-            ],
-        },
-    },
-}
+SHOWN = "/etc/envoy/tls"
+"""What players see: a certificate for the name by which they find the edge."""
+IDENTITY = "/etc/envoy/identity"
+"""Who the edge is to the services: a proxy, which opens nothing without somebody's token."""
+TRUST_DOMAIN = "fangcheng"
 
 
 def address(host: str, port: int) -> dict[str, Any]:
     """An address as Envoy has it."""
     return {"socket_address": {"address": host, "port_value": port}}
+
+
+def tls(kind: str, folder: str, **more: Any) -> dict[str, Any]:
+    """One end of a connection with the certificate in a folder: ``Downstream`` or ``Upstream``."""
+    certificate = {
+        "certificate_chain": {"filename": f"{folder}/tls.crt"},
+        "private_key": {"filename": f"{folder}/tls.key"},
+        "watched_directory": {"path": folder},
+    }
+    common = {
+        "alpn_protocols": ["h2"],
+        "tls_params": {"tls_minimum_protocol_version": "TLSv1_2"},
+        "tls_certificates": [certificate],
+    }
+    return {
+        "name": "envoy.transport_sockets.tls",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3"
+            f".{kind}TlsContext",
+            "common_tls_context": common | more,
+        },
+    }
+
+
+def to_service(name: str) -> dict[str, Any]:
+    """TLS to a service: with the edge's own certificate, and to nobody but this service."""
+    uri = f"spiffe://{TRUST_DOMAIN}/service/{name}"
+    trusted = {
+        "trusted_ca": {"filename": f"{IDENTITY}/ca.crt"},
+        "watched_directory": {"path": IDENTITY},
+        "match_typed_subject_alt_names": [{"san_type": "URI", "matcher": {"exact": uri}}],
+    }
+    return tls("Upstream", IDENTITY, validation_context=trusted)
 
 
 def load_assignment(cluster: str, of: dict[str, Any]) -> dict[str, Any]:
@@ -86,12 +107,12 @@ def pages(router: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def for_containers(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration with names instead of addresses, and TLS at the listener."""
+    """The configuration with names instead of addresses, and TLS on both sides."""
     resources = config["static_resources"]
     (listener,) = resources["listeners"]
     listener["address"]["socket_address"]["address"] = EVERYWHERE
     (chain,) = listener["filter_chains"]
-    chain["transport_socket"] = TLS
+    chain["transport_socket"] = tls("Downstream", SHOWN)
     (filters,) = chain["filters"]
     resources["listeners"].append(pages(filters["typed_config"]["http_filters"]))
     for cluster in resources["clusters"]:
@@ -102,6 +123,7 @@ def for_containers(config: dict[str, Any]) -> dict[str, Any]:
         # One that is no longer listed gets no new calls, even while it answers health checks.
         cluster["ignore_health_on_host_removal"] = True
         cluster["load_assignment"] = load_assignment(name, address(name, PORTS[name]))
+        cluster["transport_socket"] = to_service(name)
     admin = load_assignment("admin", config["admin"]["address"])
     resources["clusters"].append({"name": "admin", "type": "STATIC", "load_assignment": admin})
     return config

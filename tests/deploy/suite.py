@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from fangcheng_evaluation.settings import EvaluationSettings
 from fangcheng_kit import Settings
 from fangcheng_kit.app import _OVERTIME_SECONDS
 from fangcheng_kit.settings import load, split_address, unknown_variables
-from fangcheng_kit.tokens import SHORTEST_KEY
 from fangcheng_matchmaking.pools import load_pools
 from fangcheng_matchmaking.settings import MatchmakingSettings
 from fangcheng_suite.commands import app
@@ -38,6 +38,10 @@ COMMON = {f"FANGCHENG_{name.upper()}" for name in Settings.model_fields}
 PARTNERS = ("evaluation", "wallet", "table", "matchmaking")
 """The settings that are targets of other services."""
 BOTS_CALL = ("matchmaking", "table", "wallet", "evaluation")
+VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
+"""One in compose.yaml: its name, whether it has a default or must be there, and which."""
+BOTS_KEY = "bots"
+"""The id of the bots' key in the key set."""
 HAND_SECONDS = 120
 """How long a stop of bots may take at least: theirs are hands with people in them."""
 
@@ -45,7 +49,8 @@ HAND_SECONDS = 120
 def settings_of(
     service: str, environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> Settings:
-    """What a service makes of its environment; fails the test where a variable is none of its."""
+    """What a service makes of its environment; fails the test where a variable is none of its, or
+    makes it less safe than it could be."""
     ours = {name for name in environment if name.startswith("FANGCHENG_")}
     own = {name for name in ours if name.startswith(f"FANGCHENG_{service.upper()}_")}
     assert ours - own <= COMMON, f"{service}: these are not its settings"
@@ -53,7 +58,21 @@ def settings_of(
     with monkeypatch.context() as patch:
         for name, text in environment.items():
             patch.setenv(name, text)
-        return load(service, SETTINGS[service])
+        settings = load(service, SETTINGS[service])
+    assert settings.dangers() == []
+    assert settings.dev_key == ""
+    assert settings.jwks
+    return settings
+
+
+def files_of(settings: Settings) -> set[str]:
+    """The files that a service reads: it must find them where it runs."""
+    found = (
+        *(settings.tls_certificate, settings.tls_key, settings.tls_ca, settings.tls_client_ca),
+        settings.jwks,
+    )
+    assert all(found)  # it is known by a certificate, and asks for others'
+    return set(map(str, found))
 
 
 def stop_seconds(settings: Settings) -> float:
@@ -107,18 +126,25 @@ def told_of(command: Sequence[str]) -> dict[str, Any]:
 
 
 def check_bots(
-    command: Sequence[str], environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    files: Collection[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> dict[str, tuple[str, int]]:
-    """Whether bots can begin and fill up each pool that needs it; where they call each service."""
+    """Whether bots can begin and fill up each pool that needs it; where they call each service.
+
+    ``files``: the paths that their container has.
+    """
     with monkeypatch.context() as patch:
         for name, text in environment.items():
             patch.setenv(name, text)
         told = told_of(command)
-    # The variables are those that the services have, and the command reads them.
     assert set(environment) <= COMMON
-    assert len(told["key"]) >= SHORTEST_KEY
-    assert told["key"] == environment["FANGCHENG_DEV_KEY"]
-    assert told["without_tls"] is True
+    # With the house's money by its certificate, for players by a key that is good for nobody else.
+    assert (told["key"], told["without_tls"]) == (None, False)
+    assert told["kid"] == BOTS_KEY
+    for option in ("ca", "certificate", "certificate_key", "signing_key"):
+        assert str(told[option]) in files, told[option]
     pools = load_pools().pools
     filled = {pool_id for pool_id, one in pools.items() if one.pool.fill_with_bots_after_ms}
     assert set(told["pool"]) == filled
@@ -131,13 +157,42 @@ def check_bots(
 
 
 def make_env(folder: Path) -> dict[str, str]:
-    """What make-env.sh makes in a folder that holds copies of its files."""
+    """What make-env.sh makes in a folder below ``folder`` that holds copies of its files."""
+    compose = folder / "compose"
+    compose.mkdir(exist_ok=True)
+    shutil.copy(DEPLOY / "make-certificates.sh", folder)
     for name in ("make-env.sh", ".env.example"):
-        shutil.copy(DEPLOY / "compose" / name, folder)
-    subprocess.run(["sh", str(folder / "make-env.sh")], check=True, capture_output=True)
-    lines = (folder / ".env").read_text("utf-8").splitlines()
+        shutil.copy(DEPLOY / "compose" / name, compose)
+    subprocess.run(["sh", str(compose / "make-env.sh")], check=True, capture_output=True)
+    return read_env(compose / ".env")
+
+
+def read_env(file: Path) -> dict[str, str]:
+    """The variables that a .env sets."""
+    lines = file.read_text("utf-8").splitlines()
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
     return {name: text for name, _, text in pairs}
+
+
+def compose_with(env: Mapping[str, str]) -> dict[str, Any]:
+    """The file as Compose reads it, with the variables of a .env."""
+
+    def value(found: re.Match[str]) -> str:
+        name, sign, default = found.groups()
+        return env.get(name) or (default if sign == "-" else "")
+
+    text = (DEPLOY / "compose" / "compose.yaml").read_text("utf-8")
+    loaded: dict[str, Any] = yaml.safe_load(VARIABLE.sub(value, text))
+    return loaded
+
+
+def edge_with(config: str, made: Path) -> str:
+    """The edge's configuration with what make-env.sh has made for it in a folder."""
+    places = {"/etc/envoy/tls": "tls/public", "/etc/envoy/identity": "tls/edge"}
+    for place, name in places.items():
+        assert place in config
+        config = config.replace(place, str(made / name))
+    return config
 
 
 def edge_targets() -> dict[str, tuple[str, int]]:

@@ -28,12 +28,14 @@ import yaml
 
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng_client import connect
+from fangcheng_kit.signing import SigningKey
+from fangcheng_kit.tokens import mint_token
 from fangcheng_rules.kernels import folders
 from tests.system.processes import KEY
 from tests.system.replicas import READY, TOKEN, program, until
 from tests.system.running import environment, free_port
 
-from .suite import DEPLOY, ROOT, make_env
+from .suite import DEPLOY, ROOT, edge_with, make_env
 
 BUILD = DEPLOY / "image" / "build.sh"
 SOURCES = ("deploy/image", "protos", "requirements", "services", "shared")
@@ -83,9 +85,9 @@ def healthy(words: Sequence[str], address: str, process: subprocess.Popen[bytes]
     return partial(asyncio.to_thread, looks)
 
 
-async def evaluates(address: str, **options: Any) -> None:
+async def evaluates(address: str, token: str | None, **options: Any) -> None:
     """A hand is answered there."""
-    async with connect(address, TOKEN, timeout_seconds=60, **options) as channel:
+    async with connect(address, token, timeout_seconds=60, **options) as channel:
         answer = await EvaluationServiceStub(channel).Analyze(READY, wait_for_ready=True)
     assert [wait.tile for wait in answer.analysis.waits] == [41, 46]
 
@@ -110,23 +112,38 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def evaluator(suite: Path, tmp_path: Path) -> AsyncIterator[str]:
+def made(tmp_path: Path) -> Path:
+    """Keys and certificates, as for Compose."""
+    make_env(tmp_path)
+    return tmp_path / "compose"
+
+
+@pytest.fixture
+async def evaluator(suite: Path, made: Path, tmp_path: Path) -> AsyncIterator[str]:
     """An evaluation service of the built suite, on all addresses as in a container."""
-    port, log = free_port(), tmp_path / "evaluation.log"
-    words = ["env", "-i", f"FANGCHENG_CACHE_DIR={suite / 'cache'}", f"FANGCHENG_DEV_KEY={KEY}"]
-    words += ["FANGCHENG_DANGEROUSLY_WITHOUT_TLS=1", "FANGCHENG_DANGEROUSLY_WITH_DEV_KEY=1"]
-    words += [f"FANGCHENG_EVALUATION_LISTEN=0.0.0.0:{port}"]
+    port, metrics, log = free_port(), free_port(), tmp_path / "evaluation.log"
+    own = made / "tls" / "evaluation"
+    settings = {
+        "CACHE_DIR": suite / "cache",
+        "TLS_CERTIFICATE": own / "tls.crt",
+        "TLS_KEY": own / "tls.key",
+        "TLS_CLIENT_CA": own / "ca.crt",
+        "JWKS": made / "keys" / "jwks" / "jwks.json",
+        "EVALUATION_LISTEN": f"0.0.0.0:{port}",
+        "EVALUATION_METRICS_LISTEN": f"0.0.0.0:{metrics}",
+    }
+    words = ["env", "-i", *(f"FANGCHENG_{name}={value}" for name, value in settings.items())]
     words += [str(suite / "bin" / "python"), "-m", "fangcheng_evaluation"]
     check = [str(suite / "bin" / "fangcheng-healthy")]
-    address = f"127.0.0.1:{port}"
-    assert not is_healthy(check, address)
+    asked = f"127.0.0.1:{metrics}"
+    assert not is_healthy(check, asked)
     with program(words, log) as process:
-        await until(healthy(check, address, process, log), "it serves")
-        yield address
+        await until(healthy(check, asked, process, log), "it serves")
+        yield f"127.0.0.1:{port}"
         process.terminate()
 
         async def drains() -> bool:
-            return not is_healthy(check, address)
+            return not is_healthy(check, asked)
 
         await until(drains, "the health check tells that it stops")
 
@@ -160,12 +177,16 @@ def test_the_image_holds_what_it_needs_compiled_and_nothing_to_build_with(suite:
 
 @pytest.mark.system
 async def test_a_hand_comes_through_the_edge_of_the_containers(
-    suite: Path, evaluator: str, tmp_path: Path
+    suite: Path, evaluator: str, made: Path, tmp_path: Path
 ) -> None:
-    await evaluates(evaluator, plaintext=True)
-    make_env(tmp_path)
+    # Another service, by its certificate; and a player or gateway, by a token.
+    files = [made / "tls" / "table" / name for name in ("ca.crt", "tls.key", "tls.crt")]
+    table = grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
+    await evaluates(evaluator, None, credentials=table)
+    signing = SigningKey((made / "keys" / "signing.pem").read_bytes(), "trying")
+    token = mint_token(signing, "operator")
     text = (DEPLOY / "envoy" / "cluster.yaml").read_text("utf-8")
-    config = yaml.safe_load(text.replace("/etc/envoy/tls", str(tmp_path / "tls")))
+    config = yaml.safe_load(edge_with(text, made))
     ports = {}
     for listener in config["static_resources"]["listeners"]:
         ports[listener["name"]] = free_port()
@@ -183,10 +204,11 @@ async def test_a_hand_comes_through_the_edge_of_the_containers(
     file, log = tmp_path / "edge.yaml", tmp_path / "edge.log"
     file.write_text(yaml.safe_dump(config), "utf-8")
     envoy = str(Path(sys.executable).with_name("envoy"))
-    with program([envoy, "-c", str(file), "--concurrency", "1"], log):
-        authority = (tmp_path / "tls" / "tls.crt").read_bytes()
+    words = [envoy, "-c", str(file), "--concurrency", "1", "--disable-hot-restart"]
+    with program(words, log):
+        authority = (made / "tls" / "public" / "tls.crt").read_bytes()
         credentials = grpc.ssl_channel_credentials(authority)
-        await evaluates(f"localhost:{ports['grpc']}", credentials=credentials)
+        await evaluates(f"localhost:{ports['grpc']}", token, credentials=credentials)
         # Of the admin interface others see two pages.
         pages = f"http://127.0.0.1:{ports['pages']}"
         for page, status in (("ready", 200), ("stats/prometheus", 200), ("quitquitquit", 404)):
@@ -274,13 +296,15 @@ def in_container(root: Path, *words: str) -> list[str]:
 @pytest.mark.timeout(3_600)
 async def test_a_bare_debian_becomes_an_image_that_evaluates(debian: Path, tmp_path: Path) -> None:
     address, log = f"127.0.0.1:{free_port()}", tmp_path / "evaluation.log"
+    metrics = f"127.0.0.1:{free_port()}"
     words = [f"FANGCHENG_DEV_KEY={KEY}", f"FANGCHENG_EVALUATION_LISTEN={address}"]
+    words.append(f"FANGCHENG_EVALUATION_METRICS_LISTEN={metrics}")
     with program(
         in_container(debian, *words, "python", "-m", "fangcheng_evaluation"), log
     ) as process:
         check = in_container(debian, "fangcheng-healthy")
-        await until(healthy(check, address, process, log), "it serves")
-        await evaluates(address)
+        await until(healthy(check, metrics, process, log), "it serves")
+        await evaluates(address, TOKEN)
         assert user_of(process.pid) == (10001, 10001)
 
 

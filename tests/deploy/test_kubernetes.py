@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import json
 import re
+import stat
 import subprocess
 import sys
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,13 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from cryptography import x509
 
 from fangcheng_console.settings import ConsoleSettings
-from fangcheng_kit.health import LIVE
+from fangcheng_kit.jwks import parse_key_set
+from fangcheng_kit.tokens import SHORTEST_KEY
+from fangcheng_table.sealing import JournalKeys
+from fangcheng_table.settings import TableSettings
 from tests import promql
 
 from .suite import (
@@ -27,6 +33,7 @@ from .suite import (
     check_bots,
     edge_ports,
     edge_targets,
+    files_of,
     measured_of,
     port_of,
     service_of,
@@ -35,12 +42,15 @@ from .suite import (
     targets_of,
 )
 
+LIVE, READY = "/live", "/ready"
+"""The pages of probes; tests/kit has what they tell."""
 FOLDER = DEPLOY / "kubernetes"
 OVERLAYS = ("dev", "production")
 NAME = "app.kubernetes.io/name"
 OLDEST, NEWEST = "1.30", "1.37"
 """Versions of the API: the oldest that will do (a pause before a stop), the newest known here."""
 OF_OTHERS = {
+    "Certificate": "cert-manager.io",
     "PrometheusRule": "monitoring.coreos.com",
     "ScaledObject": "keda.sh",
     "ServiceMonitor": "monitoring.coreos.com",
@@ -80,22 +90,38 @@ def container_of(pod: Manifest) -> Manifest:
     return found
 
 
-def secrets() -> dict[str, dict[str, str]]:
-    """What make-secrets.sh prints: texts by key, by the secret's name."""
+KEY_SET = "jwks"
+"""The config map that is made with the secrets: nothing in it is secret."""
+
+
+def secrets(folder: Path) -> dict[str, dict[str, str]]:
+    """What make-secrets.sh prints: texts by key, by the secret's name; and the key set."""
     printed = subprocess.run(
-        ["sh", str(FOLDER / "make-secrets.sh")], capture_output=True, text=True, check=True
+        ["sh", str(FOLDER / "make-secrets.sh"), str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     found = {}
     for one in yaml.safe_load_all(printed):
         kubernetes_validate.validate(one, OLDEST, strict=True)
-        assert one["kind"] == "Secret"
-        found[one["metadata"]["name"]] = one.get("stringData", {}) | one.get("data", {})
+        name = one["metadata"]["name"]
+        assert one["kind"] == ("ConfigMap" if name == KEY_SET else "Secret")
+        encoded = one.get("data", {}) | one.get("binaryData", {})
+        data = {key: b64decode(text).decode() for key, text in encoded.items()}
+        found[name] = one.get("stringData", {}) | data
     return found
 
 
 @pytest.fixture(scope="module")
-def kept() -> dict[str, dict[str, str]]:
-    return secrets()
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where make-secrets.sh keeps what it has made."""
+    return tmp_path_factory.mktemp("secrets")
+
+
+@pytest.fixture(scope="module")
+def kept(folder: Path) -> dict[str, dict[str, str]]:
+    return secrets(folder)
 
 
 def environment_of(overlay: str, pod: Manifest, kept: dict[str, dict[str, str]]) -> dict[str, str]:
@@ -161,24 +187,93 @@ def test_no_pod_has_more_rights_than_it_needs(overlay: str) -> None:
         assert re.search(r":v?\d[\w.-]*$", container["image"]), f"{name}: no version"
 
 
+def test_secrets_are_random_and_stay(
+    folder: Path, kept: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    assert secrets(folder) == kept
+    others = secrets(tmp_path)
+    assert others.keys() == kept.keys()
+    for name, one in others.items():
+        for key, text in one.items():
+            assert text != kept[name][key], f"{name}.{key} is no secret"
+    assert parse_key_set(kept[KEY_SET]["jwks.json"])["bots"].kinds == {"player"}
+    assert JournalKeys.parse(kept["journal"]["keys"]).first
+    for file in tmp_path.rglob("*"):
+        assert file.is_dir() or stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+def mounted(pod: Manifest, kept: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The secrets, and the key set, that a container has as files: texts by path, by name."""
+    places = {mount["name"]: mount["mountPath"] for mount in container_of(pod)["volumeMounts"]}
+    found = {}
+    for volume in pod["spec"]["volumes"]:
+        name = volume.get("secret", {}).get("secretName") or volume.get("configMap", {}).get("name")
+        if name in kept:
+            place = places[volume["name"]]
+            found[name] = {f"{place}/{key}": text for key, text in kept[name].items()}
+    return found
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_nobody_has_a_certificate_or_a_key_of_others(
+    overlay: str, kept: dict[str, dict[str, str]]
+) -> None:
+    having: dict[str, set[str]] = {name: set() for name in kept}
+    for name, pod in pods(overlay).items():
+        for secret in mounted(pod, kept):
+            having[secret].add(name)
+        assert "edge-tls" not in mounted(pod, kept) or name == "edge"
+    certified = {f"{name}-tls": {name} for name in (*SETTINGS, "bots")}
+    assert {name: pods for name, pods in having.items() if pods} == {
+        **certified,
+        "bots-key": {"bots"},
+        "edge-identity": {"edge"},
+        "edge-tls": {"edge"},
+        KEY_SET: {*SETTINGS, "bots"},
+    }
+    # The others are read as variables: whoever keeps the key of the journal is the table.
+    for name, pod in pods(overlay).items():
+        variables = container_of(pod).get("env", ())
+        sources = {
+            one.get("valueFrom", {}).get("secretKeyRef", {}).get("name") for one in variables
+        }
+        assert ("journal" in sources) == (name == "table")
+        assert ("console" in sources) == (name == "console")
+
+
+def test_certificates_are_asked_of_cert_manager_as_the_code_reads_them(
+    kept: dict[str, dict[str, str]],
+) -> None:
+    asked = of_kind("production", "Certificate")
+    assert asked.keys() == {*SETTINGS, "bots", "edge"}
+    for name, one in asked.items():
+        spec = one["spec"]
+        tried = x509.load_pem_x509_certificate(kept[spec["secretName"]]["tls.crt"].encode())
+        names = tried.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert spec["uris"] == names.get_values_for_type(x509.UniformResourceIdentifier)
+        assert name in spec["dnsNames"]
+        assert set(spec["dnsNames"]) <= set(names.get_values_for_type(x509.DNSName))
+        assert spec["usages"] == ["digital signature", "server auth", "client auth"]
+        assert spec["privateKey"]["rotationPolicy"] == "Always"
+        assert spec["issuerRef"] == {"kind": "Issuer", "name": "fangcheng"}
+
+
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_secrets_are_referred_to_and_never_written_down(
     overlay: str, kept: dict[str, dict[str, str]]
 ) -> None:
     assert not of_kind(overlay, "Secret")
-    for name, one in secrets().items():
-        for key, text in one.items():
-            assert text != kept[name][key], f"{name}.{key} is no secret"
     for pod in pods(overlay).values():
         environment_of(overlay, pod, kept)
         for volume in pod["spec"]["volumes"]:
             if "secret" in volume and not volume["secret"].get("optional"):
                 assert volume["secret"]["secretName"] in kept
             elif "configMap" in volume:
-                assert volume["configMap"]["name"] in of_kind(overlay, "ConfigMap")
-        mounted = {mount["name"] for mount in container_of(pod)["volumeMounts"]}
-        claims = {"data"} & mounted
-        assert mounted == {volume["name"] for volume in pod["spec"]["volumes"]} | claims
+                maps = {*of_kind(overlay, "ConfigMap"), KEY_SET}
+                assert volume["configMap"]["name"] in maps
+        mounts = {mount["name"] for mount in container_of(pod)["volumeMounts"]}
+        claims = {"data"} & mounts
+        assert mounts == {volume["name"] for volume in pod["spec"]["volumes"]} | claims
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -197,10 +292,16 @@ def test_every_service_understands_its_environment_and_is_asked_where_it_listens
         ports = {"grpc": port, "metrics": port_of(settings.metrics_listen)}
         if isinstance(settings, ConsoleSettings):
             ports["web"] = port_of(settings.web_listen)
+            assert settings.web_over_tls
+            assert len(settings.secret) >= SHORTEST_KEY
         assert ports_of(pod) == ports
-        assert container["readinessProbe"]["grpc"] == {"port": port}
-        for probe in ("startupProbe", "livenessProbe"):
-            assert container[probe]["grpc"] == {"port": port, "service": LIVE}
+        # Kubelets have no certificate: they ask beside the metrics.
+        for probe, path in (("readiness", READY), ("startup", LIVE), ("liveness", LIVE)):
+            assert container[f"{probe}Probe"]["httpGet"] == {"path": path, "port": "metrics"}
+        files = {path for one in mounted(pod, kept).values() for path in one}
+        assert files_of(settings) <= files
+        if isinstance(settings, TableSettings):
+            assert settings.journal_keys
         assert pod["spec"]["terminationGracePeriodSeconds"] > stop_seconds(settings)
         if name == "table":
             assert getattr(settings, "advertised", "") == f"10.0.0.7:{port}"
@@ -225,7 +326,8 @@ def test_bots_fill_up_the_pools_and_are_never_there_twice(
     deployment = of_kind(overlay, "Deployment")["bots"]
     pod = deployment["spec"]["template"]
     environment = environment_of(overlay, pod, kept)
-    called = check_bots(container_of(pod)["command"], environment, monkeypatch)
+    files = {path for one in mounted(pod, kept).values() for path in one}
+    called = check_bots(container_of(pod)["command"], environment, files, monkeypatch)
     assert called == {name: edge_targets()[name] for name in BOTS_CALL}
     assert deployment["spec"]["replicas"] == 1
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}
@@ -247,7 +349,9 @@ def test_the_edge_listens_where_it_is_looked_for(overlay: str) -> None:
     (file,) = files
     assert container["command"][:3] == ["envoy", "-c", f"{mounts['config']}/{file}"]
     assert files[file] == (DEPLOY / "envoy" / "cluster.yaml").read_text("utf-8")
-    assert f"{mounts['tls']}/tls.crt" in files[file]
+    for name, count in (("tls", 1), ("identity", len(CALLED))):
+        assert files[file].count(f"filename: {mounts[name]}/tls.crt") == count
+    assert files[file].count(f"filename: {mounts['identity']}/ca.crt") == len(CALLED)
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -217,9 +218,38 @@ async def test_files_that_become_bad_leave_the_earlier_ones_in_force(
 
             await until(is_good)
             assert await asked(server) == "a"
-    warnings = [line for line in logged if line["log_level"] == "warning"]
-    assert any(re.match(problem, line["problem"]) for line in warnings)
+    warnings = [line["problem"] for line in logged if line["log_level"] == "warning"]
+    assert len([told for told in warnings if re.match(problem, told)]) == 1
     assert "secret" not in str(logged)
+
+
+async def test_a_certificate_whose_time_comes_is_used_from_then_on(
+    files: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Clock(datetime):
+        days = 0
+
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(days=cls.days)
+
+    async with serving_echo(**files.settings()) as server:
+        # By this host's clock it is ten days ago.
+        monkeypatch.setattr(certificates, "datetime", Clock)
+        Clock.days = -10
+        files.put(OTHERS.issue("service/echo"))
+
+        async def is_noticed() -> bool:
+            return metric(server, BAD) == 1
+
+        await until(is_noticed)
+        assert await asked(server) == "a"
+        Clock.days = 0
+
+        async def is_used() -> bool:
+            return await asked(server, trusted=OTHERS) == "a"
+
+        await until(is_used)
 
 
 class Seen(Echo):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import grpc
 import grpc.aio
+import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
@@ -166,3 +168,54 @@ async def test_beyond_this_host_only_operators_are_told_what_a_service_has() -> 
                 assert caught.value.code() == code
             told = await ask(iter([asked]), metadata=bearer_of("operator:mei")).read()
         assert SERVICE in {one.name for one in told.list_services_response.service}
+
+
+async def page(running: Running, path: str) -> tuple[int, str]:
+    """Status and text of a page of the metrics' port."""
+    async with httpx.AsyncClient() as client:
+        answer = await client.get(f"http://{running.metrics_address}{path}")
+    return answer.status_code, answer.text
+
+
+async def test_probes_that_show_no_certificate_are_told_the_same_beside_the_metrics(
+    running: Running,
+) -> None:
+    assert await page(running, "/ready") == (200, "yes\n")
+    assert await page(running, "/live") == (200, "yes\n")
+    running.kit.health(False, "no database")
+    assert await page(running, "/ready") == (503, "no\n")
+    assert await page(running, "/live") == (200, "yes\n")
+    running.kit.health(True)
+    await running.drain()
+    assert await page(running, "/ready") == (503, "no\n")
+    assert await page(running, "/live") == (200, "yes\n")
+
+
+async def test_a_process_is_not_alive_before_it_has_opened() -> None:
+    found = []
+
+    @asynccontextmanager
+    async def open_service(settings: Settings, kit: Kit) -> AsyncIterator[list[Servicer]]:
+        async with httpx.AsyncClient() as client:
+            for path in ("live", "ready"):
+                answer = await client.get(f"http://{kit.metrics_address}/{path}")
+                found.append(answer.status_code)
+        yield [Servicer(add, Echo(), SERVICE)]
+
+    async with serving("echo", Settings(dev_key=KEY, drain_seconds=0), open_service):
+        assert found == [503, 503]
+
+
+async def test_a_process_whose_loop_stands_still_is_neither_ready_nor_alive(
+    running: Running,
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+
+        def asked() -> list[int]:
+            with httpx.Client(timeout=60) as client:
+                address = f"http://{running.metrics_address}"
+                return [client.get(f"{address}/{path}").status_code for path in ("live", "ready")]
+
+        # The loop is here, and waits as nothing in a loop should.
+        assert pool.submit(asked).result() == [503, 503]
+    assert await page(running, "/live") == (200, "yes\n")

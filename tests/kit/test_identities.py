@@ -103,6 +103,7 @@ def test_nobody_else_passes_anybody_on(service: str, subject: str, caller: Princ
         *(b"", b"\xff", b"7", b"[]", b"{}", b"[" * 100_000),
         *(b'{"sub": 7}', b'{"sub": "admin"}', b'{"sub": "player:"}'),
         *(b'{"sub": "operator", "scopes": 7}', b'{"sub": "operator", "exp": "soon"}'),
+        *(b'{"sub": "operator", "exp": NaN}', b'{"sub": "operator", "exp": 1' + b"0" * 400 + b"}"),
     ],
     ids=lambda told: str(told[:40]),
 )

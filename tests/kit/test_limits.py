@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,14 +11,15 @@ import grpc
 import pytest
 from prometheus_client import CollectorRegistry
 
-from fangcheng_client import Problem
-from fangcheng_kit import Running, Settings
+from fangcheng_client import Problem, connect
+from fangcheng_kit import Running, Settings, calls
 from fangcheng_kit.contract import Method, methods_of
 from fangcheng_kit.errors import ResourceExhausted
 from fangcheng_kit.limits import CallerLimits, Rates
 from fangcheng_kit.principal import Principal, parse_subject
 from tests.kit.conftest import Eventually
-from tests.kit.echo import SERVICE, EchoRequest, Stub, connected, serving_echo
+from tests.kit.echo import SERVICE, Echo, EchoRequest, Stub, connected, serving_echo
+from tests.kit.lines import lines_of
 from tests.kit.test_calls import counted, refused
 
 METHODS = {method.name: method for method in methods_of(SERVICE)}
@@ -250,15 +252,44 @@ async def test_a_process_has_so_many_streams_open_for_all(eventually: Eventually
         await open_streams(stub, 3)
 
 
-async def test_a_stream_that_is_refused_or_fails_is_not_counted_as_open() -> None:
+async def test_calls_under_way_are_bounded_of_a_player_and_of_all(
+    echo: Echo, eventually: Eventually
+) -> None:
+    async with (
+        serving_echo(echo, calls=20, player_calls_per_second=6) as running,
+        connected(running, "player:ming") as ming,
+        connected(running, "player:mei") as mei,
+        connected(running, "service:table") as service,
+    ):
+        hang = EchoRequest(text="hang")
+        ours = [asyncio.ensure_future(Stub(ming).Unary(hang)) for _ in range(12)]
+        await eventually(lambda: echo.calls == 12)
+        problem = await refused(Stub(ming).Unary(hang))
+        assert problem.reason == "TOO_MANY_CALLS"
+        theirs = [asyncio.ensure_future(Stub(service).Unary(hang)) for _ in range(8)]
+        await eventually(lambda: echo.calls == 20)
+        problem = await refused(Stub(mei).Unary(EchoRequest(text="a")))
+        assert (problem.reason, problem.metadata) == ("TOO_MANY_CALLS", {"limit": "under_way"})
+        assert problem.passes
+        assert problem.retry_after_seconds
+        for call in (*ours, *theirs):
+            call.cancel()
+        await eventually(lambda: counted(running, grpc_code="CANCELLED") == 20)
+        assert (await Stub(mei).Unary(EchoRequest(text="a"))).text == "a"
+
+
+async def test_a_stream_that_is_refused_or_fails_is_not_counted_as_open(
+    eventually: Eventually,
+) -> None:
     async with (
         serving_echo(streams=1, player_streams=1) as running,
         connected(running, "player:ming") as channel,
     ):
         stub = Stub(channel)
-        for _ in range(5):
+        for number in range(5):
             problem = await refused(stub.Split(EchoRequest(text="far too long")).read())
             assert problem.reason == "INVALID_REQUEST"
+            await eventually(lambda over=number + 1: counted(running, grpc_method="Split") == over)
         assert (await stub.Split(EchoRequest(text="a")).read()).text == "a"
 
 
@@ -270,3 +301,20 @@ async def test_a_stream_is_one_call_however_much_is_sent_on_it(running: Running)
     async with connected(running, "player:ming") as channel:
         answers = [answer async for answer in Stub(channel).Chat(texts())]
     assert len(answers) == 100
+
+
+async def test_refused_calls_do_not_fill_the_log_and_their_number_is_told(
+    monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    monkeypatch.setattr(calls, "_LINES_PER_SECOND", 0.001)
+    monkeypatch.setattr(calls, "_LINES_AT_ONCE", 3)
+    with lines_of("echo") as lines:
+        async with serving_echo() as running, connect(running.address) as channel:
+            for _ in range(10):
+                problem = await refused(Stub(channel).Unary(EchoRequest(text="a")))
+                assert problem.reason == "TOKEN_MISSING"
+            await eventually(lambda: counted(running, grpc_code="UNAUTHENTICATED") == 10)
+            monkeypatch.setattr(calls, "_LINES_AT_ONCE", 1_000)
+            await refused(Stub(channel).Unary(EchoRequest(text="a")))
+    told = [line for line in lines if line["event"] == "call" and line["level"] == "info"]
+    assert [line.get("untold") for line in told] == [None, None, None, 7]

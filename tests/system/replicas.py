@@ -18,7 +18,7 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -226,11 +226,17 @@ def random_records(rules: rules_pb2.RuleSet, count: int) -> hands.Records:
 
 
 @contextlib.contextmanager
-def program(words: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Run another program until the end of the block."""
+def program(
+    words: list[str], log: Path, variables: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run another program until the end of the block; ``variables``: instead of ours."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=dict(os.environ)
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env=dict(variables or os.environ),
         )
     try:
         yield process

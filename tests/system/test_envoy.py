@@ -86,7 +86,8 @@ class Edge:
         """Run it until the end of the block."""
         file, log = self._folder / "envoy.yaml", self._folder / "envoy.log"
         file.write_text(yaml.safe_dump(self.config), "utf-8")
-        with program([ENVOY, "-c", str(file), "--concurrency", "2"], log) as process:
+        words = [ENVOY, "-c", str(file), "--concurrency", "2", "--disable-hot-restart"]
+        with program(words, log) as process:
 
             async def ready() -> bool:
                 assert process.poll() is None, log.read_text("utf-8")

@@ -10,15 +10,18 @@ import pytest
 
 from fangcheng.table.v1 import state_pb2, table_pb2
 from fangcheng_kit.privacy import Erasure
-from fangcheng_table import convert
+from fangcheng_table import convert, postgres
+from fangcheng_table.archive import archive
 from fangcheng_table.erasing import Personal
 from fangcheng_table.errors import PlayerAtTable, RequestIdReused
 from fangcheng_table.events import OperatorActed, PlayerSeated, SeatPlan
+from fangcheng_table.migrations import JOURNAL
 from fangcheng_table.records import Records
 from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.store import Filter, HandFilter, Journal, NewTable, OperatorAction, Record
+from tests.postgres import database_of
 
-from .journals import finish, hand, new, some
+from .journals import KEYS, finish, hand, new, some
 from .tables import created
 
 LABELS = {"club": "17", "nickname": "Ann Lee"}
@@ -179,6 +182,34 @@ async def test_the_same_again_finishes_what_a_crash_left(
             await Personal(journal, Records(journal)).erase(ERASURE)
     again = await Personal(journal, Records(journal)).erase(ERASURE)
     assert (again.tables, again.replayed) == (1, False)
+
+
+async def test_what_is_kept_beside_an_archive_goes_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = await database_of(tmp_path, JOURNAL)
+    journal = await postgres.open_postgres(address, keys=KEYS)
+    try:
+        monkeypatch.setattr(postgres, "month_now", lambda: 202601)
+        await over(journal)
+        monkeypatch.setattr(postgres, "month_now", lambda: 202602)
+        await archive(address, "2026-01", tmp_path / "january.json.gz", keys=KEYS)
+        personal = Personal(journal, Records(journal))
+        told = [json.loads(one) async for one in personal.lines("ann")]
+        assert told[0] == {"kind": "table", "table_id": "t1", "archived": True}
+        done = await personal.erase(ERASURE)
+        assert (done.tables, done.archived) == (1, 1)
+        found = await journal.find(Filter(include_closed=True), None, 9)
+        kept = (
+            await journal.by_request("r1"),
+            state_pb2.Table.FromString(found[0].summary or b""),
+            await journal.hands(HandFilter(), None, 9),
+            await journal.operator_actions("t1", None, 9),
+        )
+        assert [secret for secret in SECRETS if secret in repr(kept)] == []
+        assert await journal.find(Filter(True, labels={"nickname": "Ann Lee"}), None, 9) == []
+    finally:
+        await journal.close()
 
 
 async def test_an_export_has_everything_about_a_player(journal: Journal) -> None:

@@ -410,7 +410,7 @@ async def test_ten_thousand_vanishing_viewers_leave_memory_flat(service):
 class Gateway:
     """A stream of many seats."""
 
-    def __init__(self, service: World) -> None:
+    def __init__(self, service: World, *scopes: str) -> None:
         self._out: asyncio.Queue[wire.AttendManyRequest | None] = asyncio.Queue()
         self.events: dict[tuple[str, str], list[events_pb2.TableEvent]] = {}
         self.problems: list[wire.SeatProblem] = []
@@ -419,7 +419,7 @@ class Gateway:
         self.batches: list[int] = []
         self.heartbeats = 0
         self.acts = True
-        stub = service.stub("operator", "act_as")
+        stub = service.stub("operator", "act_as", *scopes)
         self.call = stub.AttendMany(self._requests())
 
     async def _requests(self) -> AsyncIterator[wire.AttendManyRequest]:
@@ -634,6 +634,42 @@ async def test_a_gateway_that_reads_nothing_is_listened_to_no_more():
         assert sent > before
     finally:
         await stream.aclose()
+
+
+async def test_a_gateway_may_do_no_more_for_a_player_than_he_might_call(tmp_path):
+    async with world(tmp_path, player_calls_per_second=0.001) as service:
+        table_id = await make(service)
+        for scopes, answer in (((), "TOO_MANY_CALLS"), (("bot",), "STALE_DECISION")):
+            gateway = Gateway(service, *scopes)
+            gateway.acts = False
+            gateway.add("ann", table_id)
+            gateway.add("bob", table_id)
+            gateway.act("bob", table_id, "none", state_pb2.Action(kind="pass"))
+            running = asyncio.create_task(gateway.run())
+            await until(lambda of=gateway: len(of.problems) == 1 and len(of.events) == 2)
+            (told,) = gateway.problems
+            assert (told.player_id, told.decision_id) == ("bob", "none")
+            assert told.problem.reason == answer
+            running.cancel()
+            await asyncio.wait([running])
+
+
+async def test_a_stream_has_so_many_seats_and_no_more(tmp_path):
+    async with world(tmp_path, seats_per_stream=2) as service:
+        table_id = await make(service)
+        gateway = Gateway(service)
+        gateway.acts = False
+        for player in ("ann", "bob", "ann", "cat"):
+            gateway.add(player, table_id)
+        running = asyncio.create_task(gateway.run())
+        await until(lambda: bool(gateway.problems))
+        (told,) = gateway.problems
+        assert (told.player_id, told.problem.reason) == ("cat", "TOO_MANY_SEATS")
+        gateway.remove("ann", table_id)
+        gateway.add("cat", table_id)
+        await until(lambda: ("cat", table_id) in gateway.events)
+        running.cancel()
+        await asyncio.wait([running])
 
 
 async def test_a_gateway_hears_heartbeats_and_may_end_its_stream(tmp_path):

@@ -7,12 +7,14 @@ import io
 import json
 import os
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import asyncpg
 import pytest
 from rich.console import Console
 
+from fangcheng_kit.privacy import Erasure
 from fangcheng_suite.archiving import archive_month
 from fangcheng_suite.errors import SuiteError
 from fangcheng_wallet.archive import ArchiveFailed, archive
@@ -23,6 +25,7 @@ from fangcheng_wallet.postgres import PostgresStore, open_postgres
 from tests.wallet.ledgers import (
     CURRENCIES,
     all_have,
+    deposit,
     entries,
     has,
     hold_one,
@@ -172,3 +175,23 @@ async def test_months_are_archived_in_order_and_when_they_are_over(
     with pytest.raises(asyncpg.PostgresError, match="never changed"):
         await db.execute("UPDATE archives SET head = head")
     await db.close()
+
+
+async def test_who_was_erased_stays_so_in_an_archive_and_may_be_erased_after_it(
+    tmp_path: Path,
+) -> None:
+    address, now, file = await database_of(tmp_path), [JANUARY_US], tmp_path / "january.json.gz"
+    async with open_postgres(address, CURRENCIES, clock=lambda: now[0]) as store:
+        await open_four(store, 1_000)
+        for player in ("amy", "bo"):
+            await store.deposit(replace(deposit(player, player, 5), memo=f"of {player}'s aunt"))
+        now[0] = FEBRUARY_US
+        await store.deposit(deposit("later", "amy", 5))
+        await tend(store)
+        await store.erase(Erasure(request_id="e1", player_id="amy", reason="case 1"))
+        await archive(address, "2026-01", file)
+        kept = gzip.decompress(file.read_bytes())
+        assert (b"amy's aunt" in kept, b"bo's aunt" in kept) == (False, True)
+        done = await store.erase(Erasure(request_id="e2", player_id="bo", reason="case 2"))
+        assert done.answer == 1, "the operation is here, its postings are in the file"
+        assert ((await store.audit()).findings, (await store.verify()).finding) == ((), "")

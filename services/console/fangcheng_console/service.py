@@ -7,7 +7,7 @@ import logging
 import math
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -17,6 +17,7 @@ from fangcheng_kit.settings import is_postgres, split_address
 
 from . import connections
 from .backend import Backend
+from .certificate import Certificate
 from .connections import Connection, listen
 from .features import FEATURES
 from .metrics import Metrics
@@ -35,6 +36,7 @@ _STREAMS_END_SECONDS = 2
 @asynccontextmanager
 async def open_service(settings: ConsoleSettings, kit: Kit) -> AsyncIterator[Sequence[Servicer]]:
     """Serves the page on `web_listen`; of gRPC the process has its health alone."""
+    certificate = _certificate(settings)
     with _bound(settings.web_listen) as listening:
         host, port = split_address(settings.web_listen)
         port = listening.getsockname()[1]
@@ -52,10 +54,17 @@ async def open_service(settings: ConsoleSettings, kit: Kit) -> AsyncIterator[Seq
             )
             async with (
                 opened(console, FEATURES, settings.origins(port)) as app,
-                _serving(app, listening, settings),
+                _serving(app, listening, settings, certificate),
             ):
                 kit.log.info("the page is served", web=kit.listens["web"])
                 yield []
+
+
+def _certificate(settings: ConsoleSettings) -> Certificate | None:
+    """That of the page, where it needs one."""
+    if not (settings.web_over_tls and settings.tls_certificate and settings.tls_key):
+        return None
+    return Certificate(settings.tls_certificate, settings.tls_key)
 
 
 @asynccontextmanager
@@ -80,7 +89,10 @@ def _bound(address: str) -> Iterator[socket.socket]:
 
 @asynccontextmanager
 async def _serving(
-    app: ASGIApp, listening: socket.socket, settings: ConsoleSettings
+    app: ASGIApp,
+    listening: socket.socket,
+    settings: ConsoleSettings,
+    certificate: Certificate | None,
 ) -> AsyncIterator[None]:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     server = _Server(
@@ -96,11 +108,15 @@ async def _serving(
             forwarded_allow_ips=settings.trusted_proxies or None,
             timeout_keep_alive=math.ceil(connections.IDLE_SECONDS),
             timeout_graceful_shutdown=_STREAMS_END_SECONDS,
+            ssl_context_factory=certificate.for_uvicorn if certificate else None,
         )
     )
     served = asyncio.create_task(server.serve(sockets=[listening]))
     try:
-        async with running(_while_served(served)):
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(running(_while_served(served)))
+            if certificate is not None:
+                await stack.enter_async_context(running(certificate.watch()))
             yield
     finally:
         server.should_exit = True

@@ -43,15 +43,16 @@ class ConsoleSettings(Settings):
     web_listen: Address = Field(
         "127.0.0.1:7103",
         description=(
-            "Address of the web page, this host only unless `DANGEROUSLY_WITHOUT_TLS`; port 0 "
-            "takes a free one. (`LISTEN` is where the process tells its health over gRPC.)"
+            "Address of the web page; beyond this host it is served over TLS, with "
+            "`TLS_CERTIFICATE`. Port 0 takes a free one. (`LISTEN` is where the process tells its "
+            "health over gRPC.)"
         ),
     )
     public_url: Annotated[str, AfterValidator(_origin)] = Field(
         "",
         description=(
-            "Where browsers find the page, such as `https://console.example`, when a proxy ends "
-            "TLS before it. Without it: at `WEB_LISTEN`, on this host. Requests for any other host "
+            "Where browsers find the page, such as `https://console.example`, when that is not at "
+            "`WEB_LISTEN` on this host. Requests for any other host "
             "are refused; with `https` the session's cookie leaves browsers encrypted only."
         ),
     )
@@ -123,10 +124,12 @@ class ConsoleSettings(Settings):
     @field_validator("web_listen")
     @classmethod
     def _web_on_this_host(cls, listen: str, info: ValidationInfo) -> str:
-        if not (is_loopback(listen) or info.data.get("dangerously_without_tls")):
+        encrypted = info.data.get("tls_certificate") or info.data.get("dangerously_without_tls")
+        if not (is_loopback(listen) or encrypted):
             raise ValueError(
-                "without TLS the console listens on this host only: use 127.0.0.1, [::1] or "
-                "localhost, and put a proxy that ends TLS on the same host to reach it from others"
+                "without TLS the console listens on this host only: set TLS_CERTIFICATE and "
+                "TLS_KEY, or use 127.0.0.1, [::1] or localhost, and put a proxy that ends TLS on "
+                "the same host to reach it from others"
             )
         return listen
 
@@ -137,6 +140,11 @@ class ConsoleSettings(Settings):
                 "PUBLIC_URL must say where browsers find the page when it listens beyond this host"
             )
         return self
+
+    @property
+    def web_over_tls(self) -> bool:
+        """Whether the page is served over TLS; on this host it never is."""
+        return self.tls_certificate is not None and not is_loopback(self.web_listen)
 
     @property
     def cookie_is_secure(self) -> bool:

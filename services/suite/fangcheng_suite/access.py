@@ -18,6 +18,8 @@ from .errors import SuiteError, from_call
 if TYPE_CHECKING:
     from fangcheng_kit.signing import SigningKey
 
+    from .identity import Identity
+
 TOKEN_TTL_SECONDS = 600.0
 
 OPERATOR = "operator"
@@ -36,6 +38,9 @@ class Access:
     """Certificates to trust; connections are then TLS, by way of the edge: services have none."""
     plaintext: bool = False
     """Whether tokens may leave this host without TLS; see `FANGCHENG_DANGEROUSLY_WITHOUT_TLS`."""
+    identity: Identity | None = None
+    """The certificate of who runs the command, for services that ask for one. It says who calls
+    where no player does: a token, which would win over it, is sent for players alone."""
 
     def channel(
         self,
@@ -56,6 +61,15 @@ class Access:
             parse_subject(subject)
         except ValueError as error:
             raise SuiteError(str(error), "Example: player:ming") from None
+        if self.identity is not None:
+            token = None if subject == OPERATOR else renewing_token(self.key, subject, scopes)
+            # A process that is reached by its address has the certificate of its service's name.
+            return connect(
+                target or self.target_of(service),
+                token,
+                credentials=self.identity.credentials,
+                server_name=service if target else "",
+            )
         if not target or self.ca_file is not None:
             target = self.target_of(service)
         token = renewing_token(self.key, subject, scopes)

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .commands_token import KeyId, SigningKeyFile
 from .errors import SuiteError
 from .terminal import Certificates, State, access_of, make_console, run, told
 
 if TYPE_CHECKING:
+    from fangcheng_kit.signing import SigningKey
+
     from .access import Access
+    from .identity import Identity
 
 bots = typer.Typer()
 
@@ -36,7 +40,11 @@ Target = Annotated[
 
 
 def _access(
-    targets: dict[str, str | None], key: str | None, ca: Path | None, plaintext: bool
+    targets: dict[str, str | None],
+    key: str | SigningKey | None,
+    ca: Path | None,
+    plaintext: bool,
+    identity: Identity | None,
 ) -> Access:
     """The way into a suite that runs elsewhere; raises SuiteError."""
     from .access import OPERATOR, Access, renewing_token
@@ -50,9 +58,24 @@ def _access(
         renewing_token(key or "", OPERATOR)()
     except ValueError as error:
         raise SuiteError(
-            str(error), "Set FANGCHENG_DEV_KEY to the key that the services have."
+            str(error),
+            "Give the key that signs tokens by --signing-key, or FANGCHENG_DEV_KEY as the services "
+            "have it.",
         ) from None
-    return Access(given.__getitem__, key or "", ca, plaintext)
+    return Access(given.__getitem__, key or "", ca, plaintext, identity)
+
+
+def _identity(ca: Path | None, certificate: Path | None, key: Path | None) -> Identity | None:
+    """The certificate that is shown to services, if any; raises SuiteError."""
+    from .identity import Identity
+
+    if certificate is None and key is None:
+        return None
+    if ca is None or certificate is None or key is None:
+        raise SuiteError(
+            "--ca, --certificate and --certificate-key belong together", "Give all, or --ca alone."
+        )
+    return Identity(ca, certificate, key)
 
 
 @bots.command("bots")
@@ -72,11 +95,25 @@ def keep(
         str | None,
         typer.Option(
             envvar="FANGCHENG_DEV_KEY",
-            help="The key that signs tokens, for services that are named.",
+            help="The development key that signs tokens, for services that are named.",
             show_default=False,
         ),
     ] = None,
+    signing_key: SigningKeyFile = None,
+    kid: KeyId = "",
     ca: Certificates = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            help="PEM file of the bots' own certificate, for services that ask for one. It says "
+            "who calls for the house; tokens are made for players alone.",
+            show_default=False,
+        ),
+    ] = None,
+    certificate_key: Annotated[
+        Path | None,
+        typer.Option(help="PEM file of its private key.", show_default=False),
+    ] = None,
     without_tls: Annotated[
         bool,
         typer.Option(
@@ -95,6 +132,7 @@ def keep(
 
     Example: `fangcheng bots --pool baishan_kele-practice --count 3`
     """
+    from .access import signing_key_in
     from .bots.keeping import keep_bots
 
     targets = {
@@ -104,7 +142,12 @@ def keep(
         "evaluation": evaluation,
     }
     elsewhere = any(targets.values())
-    access = _access(targets, key, ca, without_tls) if elsewhere else access_of(state)
+    if elsewhere:
+        signs = signing_key_in(signing_key, kid) if signing_key is not None else key
+        identity = _identity(ca, certificate, certificate_key)
+        access = _access(targets, signs, ca, without_tls, identity)
+    else:
+        access = access_of(state)
     console = make_console()
 
     def say(text: str) -> None:

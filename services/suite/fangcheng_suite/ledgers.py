@@ -67,6 +67,10 @@ async def verify_ledger(
             "Stop the wallet and keep its database as it is for those who look into it.",
             (found.finding,),
         )
+    if found.erased:
+        console.print(
+            f"  {found.erased} operations are as an erasure of personal data has left them"
+        )
     console.print(f"  head  {found.operations}:{found.head}")
     console.print("[green]Every entry is as it was written.[/green]")
 

@@ -29,6 +29,9 @@ SERVICES: Sequence[tuple[str, Any, Any]] = (
 )
 """Who plays is told by the first; the wallet comes last, which has holds until a table is paid."""
 
+_TIMEOUT_SECONDS = 3_600.0
+"""Going through thousands of tables takes minutes."""
+
 
 async def export(access: Access, console: Console, player_id: str, file: Path) -> None:
     """Write everything that is kept of a player to a file that is not there yet: JSON lines.
@@ -95,7 +98,9 @@ async def erase(
         )
         async with access.channel(service) as channel:
             try:
-                done = await calls.PrivacyServiceStub(channel).ErasePlayer(request)
+                done = await calls.PrivacyServiceStub(channel).ErasePlayer(
+                    request, timeout=_TIMEOUT_SECONDS
+                )
             except grpc.aio.AioRpcError as error:
                 if explain(error).reason == "UNKNOWN_WALLET":
                     console.print(f"{service}: knows no {player_id}", markup=False)

@@ -285,6 +285,17 @@ class ReplicaBusy(Unavailable):
         )
 
 
+class TooManySeats(ResourceExhausted):
+    """The stream has as many seats as one may have."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            "TOO_MANY_SEATS",
+            f"A stream has {most} seats at most; add this one on another.",
+            "player_id",
+        )
+
+
 class NoOwner(Unavailable):
     """Nobody plays the table at this moment."""
 

@@ -12,7 +12,7 @@ from fangcheng.table.v1 import table_pb2 as wire
 from fangcheng_kit.errors import ServiceError
 from fangcheng_kit.tracing import Span, here
 
-from .errors import Moved, NotAdded, PlayedElsewhere, ReaderTooSlow, ReplicaBusy
+from .errors import Moved, NotAdded, PlayedElsewhere, ReaderTooSlow, ReplicaBusy, TooManySeats
 from .feed import Reader, Waiter
 from .live import LiveTable
 from .relays import OpenStream, Place, Relays
@@ -46,8 +46,13 @@ class ManySeats:
         heartbeat: Callable[[], events_pb2.Heartbeat],
         waiter: Waiter,
         open_stream: OpenStream | None = None,
+        admit: Callable[[str], None] | None = None,
+        most_seats: int = 10_000,
     ) -> None:
-        """`open_stream`: to another replica, for the seats that it plays."""
+        """`open_stream`: to another replica, for the seats that it plays. `admit`: raises where a
+        player does too much; None: nobody does."""
+        self._admit = admit or _everything
+        self._most_seats = most_seats
         self._tables = tables
         self._most_behind = most_behind
         self._heartbeat = heartbeat
@@ -167,12 +172,17 @@ class ManySeats:
             await self._may_say()
             match request.WhichOneof("message"):
                 case "add":
-                    with self._span("AttendMany add", request.add.table_id):
-                        await self._add(request.add)
+                    if self._may(request.add.player_id, request.add.table_id):
+                        with self._span("AttendMany add", request.add.table_id):
+                            await self._add(request.add)
                 case "remove":
                     place = (request.remove.player_id, request.remove.table_id)
                     if not self._drop(place):
                         self._problem(place, NotAdded())
+                case _ if not self._may(
+                    request.act.player_id, request.act.act.table_id, request.act.act.decision_id
+                ):
+                    pass
                 case _ if (request.act.player_id, request.act.act.table_id) in self._relays:
                     place = (request.act.player_id, request.act.act.table_id)
                     try:
@@ -185,9 +195,21 @@ class ManySeats:
                     self._acts.add(task)
                     task.add_done_callback(self._acted)
 
+    def _may(self, player_id: str, table_id: str, decision_id: str = "") -> bool:
+        """Whether something is to be done for a player; told where he asks for too much."""
+        try:
+            self._admit(player_id)
+        except ServiceError as error:
+            self._problem((player_id, table_id), error, decision_id)
+            return False
+        return True
+
     async def _add(self, add: wire.AddSeat) -> None:
         place = (add.player_id, add.table_id)
         try:
+            is_new = place not in self._seats and place not in self._relays
+            if is_new and len(self._seats) + len(self._relays) >= self._most_seats:
+                raise TooManySeats(self._most_seats)
             table = await self._tables.get(add.table_id)
             seat = table.seat_of(add.player_id)
             self._drop(place)
@@ -252,3 +274,7 @@ class ManySeats:
         table, reader = seat
         table.leave(reader)
         return True
+
+
+def _everything(player_id: str) -> None:
+    """Admits whatever is done."""

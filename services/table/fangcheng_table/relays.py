@@ -56,6 +56,9 @@ class Relays:
     def __contains__(self, place: Place) -> bool:
         return place in self._seats
 
+    def __len__(self) -> int:
+        return len(self._seats)
+
     def __bool__(self) -> bool:
         return bool(self._seats)
 

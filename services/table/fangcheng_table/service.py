@@ -22,7 +22,8 @@ from fangcheng.table.v1.table_pb2_grpc import (
 )
 from fangcheng_kit import Kit, Servicer, StartFailed, pages, running
 from fangcheng_kit.ids import new_id
-from fangcheng_kit.principal import current
+from fangcheng_kit.limits import CallerLimits
+from fangcheng_kit.principal import BOT_SCOPE, current
 
 from . import convert, votes
 from .clocks import Patience
@@ -65,8 +66,11 @@ class TableServicer(TableServiceServicer):
         endpoint: str,
         peers: Peers,
         clock: GameClock,
+        callers: CallerLimits,
     ) -> None:
-        """`endpoint`: where players reach this process; `clock`: by which its tables are played."""
+        """`endpoint`: where players reach this process; `clock`: by which its tables are played;
+        `callers`: what players may do for whom a gateway acts."""
+        self._callers = callers
         self.peers = peers
         self._tables = tables
         self._settings = settings
@@ -143,6 +147,9 @@ class TableServicer(TableServiceServicer):
             heartbeat,
             waiter,
             None if was_passed_on(context) else self.peers.many_seats(),
+            # A studio's bots are as quick as they like.
+            None if BOT_SCOPE in current().scopes else self._callers.admit_act,
+            self._settings.seats_per_stream,
         )
         async with aclosing(seats.run(request_iterator)) as stream:
             async for response in stream:
@@ -336,7 +343,7 @@ async def open_service(settings: TableSettings, kit: Kit) -> AsyncIterator[list[
         resumed = await tables.resume()
         kit.log.info("tables resumed", tables=resumed)
         try:
-            servicer = TableServicer(tables, settings, endpoint, peers, clock)
+            servicer = TableServicer(tables, settings, endpoint, peers, clock, kit.callers)
             kept = Records(journal)
             records = RecordServicer(kept, news, settings.heartbeat_seconds)
             privacy = PrivacyServicer(Personal(journal, kept), kit.log)

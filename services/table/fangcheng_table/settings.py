@@ -64,6 +64,9 @@ class TableSettings(Settings):
     heartbeat_seconds: float = Field(
         10.0, gt=0, le=600, description="Silence after which a stream is sent a heartbeat."
     )
+    seats_per_stream: int = Field(
+        10_000, ge=1, description="Seats that one stream of AttendMany may have."
+    )
     summary_seconds: float = Field(
         1.0, ge=0.01, le=60, description="How often WatchTables tells what has changed, at most."
     )

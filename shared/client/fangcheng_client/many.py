@@ -39,7 +39,10 @@ _Place = tuple[str, str]
 """Player and table."""
 
 _PASSING = frozenset(
-    {"MOVED", "NO_OWNER", "REPLICA_BUSY", "JOURNAL_UNAVAILABLE", "DRAINING", "READER_TOO_SLOW"}
+    {
+        *("MOVED", "NO_OWNER", "REPLICA_BUSY", "JOURNAL_UNAVAILABLE", "DRAINING"),
+        *("READER_TOO_SLOW", "TOO_MANY_CALLS"),
+    }
 )
 
 

@@ -91,6 +91,8 @@ class Kit:
         """Where else the service listens, ``host:port`` by name: the port file has them too."""
         self.registry: CollectorRegistry = new_registry()
         """Where the service registers its metrics."""
+        self.callers = CallerLimits(settings, self.registry)
+        """What each caller may ask for; a stream on which many act looks at it for each of them."""
         self.draining = asyncio.Event()
         """Set when the process has been told to stop; the server still takes calls for a while."""
         self.log: Any = structlog.get_logger()
@@ -295,7 +297,7 @@ async def serving(name: str, settings: S, open_service: OpenService[S]) -> Async
     kit._token_file = _token_file(name, settings)
     calls = Calls(
         Identities(name, kit.verifier, _peer(name, settings)),
-        CallerLimits(settings, kit.registry),
+        kit.callers,
         CallMetrics(kit.registry),
         settings.max_message_bytes,
         kit.tracing,
@@ -398,7 +400,7 @@ def _certificates(settings: Settings, registry: CollectorRegistry) -> Certificat
 @contextmanager
 def _metrics(kit: Kit, listen: str) -> Iterator[MetricsEndpoint]:
     try:
-        endpoint = MetricsEndpoint(kit.registry, *split_address(listen))
+        endpoint = MetricsEndpoint(kit.registry, *split_address(listen), kit._health.probes())
     except OSError as error:
         raise StartFailed(f"cannot serve metrics on {listen}: {error.strerror}") from error
     with endpoint:

@@ -28,7 +28,7 @@ from google.protobuf.message import DecodeError, Message
 from fangcheng_kit import errors, ids, logs, principal, trace_context
 from fangcheng_kit.contract import Method
 from fangcheng_kit.identities import Identities
-from fangcheng_kit.limits import CallerLimits
+from fangcheng_kit.limits import CallerLimits, Held, Rates
 from fangcheng_kit.metrics import CallMetrics, MethodMetrics
 from fangcheng_kit.tokens import ExpiredToken, InvalidToken, UnknownKey, Verified
 from fangcheng_kit.trace_context import PARENT_KEY, STATE_KEY, Trace
@@ -49,6 +49,8 @@ _OUR_FAULT = {
 _DRAINING = "DRAINING"
 # Told of each call, these would fill the disk when there is least time for it; metrics count them.
 _UNTOLD = frozenset({_DRAINING, "TOO_MANY_CALLS", "TOO_MANY_STREAMS"})
+# Refused calls that the log tells of; how many more there were stands in the next line.
+_LINES_PER_SECOND, _LINES_AT_ONCE = 50, 100
 _LONGEST_WAIT_SECONDS = 3_600.0
 """After so long it is looked again whether a stream's token has expired: clocks are set."""
 _ORDINARY = frozenset({grpc.StatusCode.OK, grpc.StatusCode.CANCELLED})
@@ -69,8 +71,8 @@ class _Call:
     reason: str = ""
     why: str = ""
     caller: str = ""
-    stream: str | None = None
-    """Whose open stream it counts as."""
+    held: Held | None = None
+    """What it counts as while it is under way."""
     verified: Verified | None = None
 
 
@@ -100,6 +102,9 @@ class Calls(grpc.aio.ServerInterceptor):
         self._streams: dict[asyncio.Task[Any], _Call] = {}
         self._ended: dict[asyncio.Task[Any], errors.ServiceError] = {}
         """Why streams were ended from here."""
+        self._lines = Rates()
+        self._not_told = 0
+        """Refused calls since the last of which the log tells."""
         self._log = structlog.get_logger().bind()
 
     def add(self, methods: Iterable[Method]) -> None:
@@ -160,17 +165,23 @@ class Calls(grpc.aio.ServerInterceptor):
 
     def _end(self, call: _Call, task: asyncio.Task[Any]) -> None:
         self._ended.pop(task, None)
-        if call.stream is not None:
-            self._callers.close_stream(call.stream)
+        if call.held is not None:
+            self._callers.release(call.held)
         seconds = time.perf_counter() - call.started
         call.metrics.end(call.code, seconds)
         if call.span.is_recorded:
             call.span.note(request_id=call.request_id, caller=call.caller)
             call.span.note_status(call.code, call.reason)
             call.span.end(call.code.name if call.code in _OUR_FAULT else "")
-        write = self._log.debug
-        if call.code not in _ORDINARY and call.reason not in _UNTOLD:
-            write = getattr(self._log, _OUR_FAULT.get(call.code, "info"))
+        write, untold = self._log.debug, 0
+        if call.code in _OUR_FAULT and call.reason not in _UNTOLD:
+            write = getattr(self._log, _OUR_FAULT[call.code])
+        elif call.code not in _ORDINARY and call.reason not in _UNTOLD:
+            # Who need not even have a token is not to fill the disk.
+            if self._lines.take("", _LINES_PER_SECOND, _LINES_AT_ONCE):
+                self._not_told += 1
+            else:
+                write, untold, self._not_told = self._log.info, self._not_told, 0
         _, service, name = call.metrics.labels
         write(
             "call",
@@ -180,6 +191,7 @@ class Calls(grpc.aio.ServerInterceptor):
             reason=call.reason or None,
             why=call.why or None,
             caller=call.caller or None,
+            untold=untold or None,
             ms=round(seconds * 1_000, 3),
             request_id=call.request_id,
         )
@@ -245,8 +257,7 @@ class Calls(grpc.aio.ServerInterceptor):
             self._callers.admit(caller, method)  # first: what is refused is limited too
             method.need.check(caller)
             principal.enter(caller)
-        if method.kind != "unary":
-            call.stream = self._callers.open_stream(caller)
+        call.held = self._callers.hold(caller, method)
 
     def _request(self, method: Method, read: Callable[[bytes], Message], data: bytes) -> Message:
         if len(data) > self._max_message_bytes:

@@ -55,6 +55,7 @@ class Certificates:
         self._settings = settings
         self._metrics = CertificateMetrics(registry)
         self._log: Any = structlog.get_logger()
+        self._problem: str = ""
         self._seen = self._signature()
         self._use(_read(settings))
         self._taken = self._server
@@ -94,16 +95,20 @@ class Certificates:
     def look(self) -> None:
         """Use what the files hold, if they have changed and are good."""
         seen = self._signature()
-        if seen == self._seen:
+        if seen == self._seen and not self._problem:
             return
         self._seen = seen
         try:
             read = _read(self._settings)
         except BadCertificates as error:
+            # Looked at again, changed or not: a certificate's time may come.
+            if self._problem != str(error):
+                self._problem = str(error)
+                self._log.warning(
+                    "certificates cannot be used; the earlier ones stay in force",
+                    problem=self._problem,
+                )
             self._metrics.failed()
-            self._log.warning(
-                "certificates cannot be used; the earlier ones stay in force", problem=str(error)
-            )
             return
         self._use(read)
         self._log.info(
@@ -111,6 +116,7 @@ class Certificates:
         )
 
     def _use(self, read: _Read) -> None:
+        self._problem = ""
         self._server = (
             grpc.ssl_server_certificate_configuration(
                 [(read.key, read.certificate)], read.client_ca

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
 
 import structlog
 from grpc_health.v1 import health, health_pb2
@@ -14,6 +15,8 @@ LIVE = "live"
 
 To be asked by whoever would start it anew: that brings no database back.
 """
+_ANSWERS_SECONDS = 2.0
+"""How long a probe waits for the event loop; less than those of containers wait for the page."""
 SERVICE_NAME: str = health.SERVICE_NAME
 
 
@@ -37,6 +40,27 @@ class Health:
     def serving(self) -> bool:
         """What is told now."""
         return self._open and self._ready and not self._stopping
+
+    def probes(self) -> dict[str, Callable[[], bool]]:
+        """What the pages of probes say, by path; to be asked in another thread.
+
+        ``/ready`` is what gRPC's health says of the whole, ``/live`` what it says of ``live``. Both
+        are answered by the event loop: where that stands still, neither is so.
+        """
+        loop = asyncio.get_running_loop()
+
+        def answered(answer: Callable[[], bool]) -> bool:
+            given: Future[bool] = Future()
+            try:
+                loop.call_soon_threadsafe(lambda: given.set_result(answer()))
+                return given.result(_ANSWERS_SECONDS)
+            except (TimeoutError, RuntimeError):  # it stands still; it is closed
+                return False
+
+        return {
+            "/ready": lambda: answered(lambda: self.serving),
+            "/live": lambda: answered(lambda: self._open),
+        }
 
     def open(self, names: Collection[str]) -> None:
         """The server has started and has these services."""

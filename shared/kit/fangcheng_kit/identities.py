@@ -118,8 +118,10 @@ def _read(value: Any, by: Principal) -> Principal:
         scopes, via = told.get("scopes", []), told.get("via")
         caller = parse_subject(told["sub"], [str(scope) for scope in scopes])
         expires = float(told.get("exp", by.expires))
+        if math.isnan(expires):
+            raise ValueError("no time")
         return replace(caller, via=None if via is None else str(via), expires=expires)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         raise InvalidArgument("INVALID_CALLER", f"{CALLER_KEY} names no caller.") from None
 
 

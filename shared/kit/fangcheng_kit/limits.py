@@ -8,7 +8,9 @@ studio's own, which the studio's key has signed for: it counts as a service, not
 from __future__ import annotations
 
 import time
+from collections import Counter as Counts
 from collections.abc import Callable, Hashable
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -26,6 +28,7 @@ AGAIN_SECONDS = 1.0
 
 _MOST_REMEMBERED = 32_768
 _ROUNDING_SECONDS = 1e-6
+_LEAST_UNDER_WAY = 8
 
 
 class Rates:
@@ -65,6 +68,20 @@ class Rates:
         return len(self._full_at.keys() | self._older.keys())
 
 
+class _Held:
+    """How many there are, by whose they are."""
+
+    def __init__(self) -> None:
+        self.of: Counts[str] = Counts()
+        self.total = 0
+
+
+Held = tuple[Literal["calls", "streams"], str]
+"""What is under way or open, and whose it is; "": it is open to everybody."""
+
+LIMITS = ("player", "service", "call", "under_way", "player_streams", "streams")
+
+
 class CallerLimits:
     """Refuses what a caller asks for beyond his share, and counts that."""
 
@@ -76,21 +93,16 @@ class CallerLimits:
     ) -> None:
         self._settings = settings
         self._rates = Rates(clock)
-        self._open: dict[str, int] = {}
-        """Open streams by subject; "" for those that are open to everybody."""
-        self._all_open = 0
+        self._held = {"calls": _Held(), "streams": _Held()}
         refused = Counter(
             "fangcheng_calls_limited_total",
-            "Calls refused since their caller made too many, or has too many streams open, by the "
-            "limit: `player`, `service`, `call` (one that has a limit of its own), "
-            "`player_streams`, `streams`.",
+            "Calls refused since their caller made too many, or has too many under way or streams "
+            "open, by the limit: of a `player`, of a `service`, of a `call` that has one of its "
+            "own, of calls `under_way`, of `player_streams`, of all `streams`.",
             ("limit",),
             registry=registry,
         )
-        self._refused = {
-            limit: refused.labels(limit)
-            for limit in ("player", "service", "call", "player_streams", "streams")
-        }
+        self._refused = {limit: refused.labels(limit) for limit in LIMITS}
 
     def admit(self, caller: Principal, method: Method) -> None:
         """A call begins; ``ResourceExhausted`` (TOO_MANY_CALLS) where it is one too many."""
@@ -106,33 +118,47 @@ class CallerLimits:
             payer = f"via {caller.via}" if caller.via is not None else caller.subject
             self._take("service", payer, settings.service_calls_per_second, BURST_SECONDS)
 
-    def open_stream(self, caller: Principal | None) -> str:
-        """A stream begins, of nobody in particular where ``None``; what ``close_stream`` needs.
+    def admit_act(self, player_id: str) -> None:
+        """Something is done for a player on a stream of his gateway's, as ``admit``."""
+        if self._settings.player_calls_per_second:
+            subject = f"player:{player_id}"
+            self._take("player", subject, self._settings.player_calls_per_second, BURST_SECONDS)
 
-        ``ResourceExhausted`` (TOO_MANY_STREAMS) where too many are open.
+    def hold(self, caller: Principal | None, method: Method) -> Held:
+        """A call is under way, or a stream open, until it is given to ``release``.
+
+        ``None``: a caller of whom nothing is known. ``ResourceExhausted`` (TOO_MANY_CALLS,
+        TOO_MANY_STREAMS) where there are too many.
         """
         settings = self._settings
-        key = "" if caller is None else caller.subject
-        is_open = self._open.get(key, 0)
+        what: Literal["calls", "streams"] = "calls" if method.kind == "unary" else "streams"
+        held, key = self._held[what], "" if caller is None else caller.subject
+        is_stream = what == "streams"
         if caller is not None and is_limited_player(caller):
-            self._expect("player_streams", is_open, settings.player_streams, "of a player")
-        if caller is None:  # health: whoever cannot call us is not to shut out who can
-            self._expect("streams", is_open, settings.streams, "of those that need no caller")
-        else:
-            self._expect("streams", self._all_open, settings.streams, "of all callers")
-            self._all_open += 1
-        self._open[key] = is_open + 1
-        return key
+            rate = settings.player_calls_per_second
+            most = max(_LEAST_UNDER_WAY, int(rate * BURST_SECONDS)) if rate else 0
+            if is_stream:
+                most = settings.player_streams
+            limit = "player_streams" if is_stream else "under_way"
+            self._expect(what, limit, held.of[key], most, "of a player")
+        # Whoever tells nothing of himself does not shut out who does.
+        others = held.of[""]
+        total = held.total - others if key else others
+        most = settings.streams if is_stream else settings.calls
+        limit = "streams" if is_stream else "under_way"
+        self._expect(what, limit, total, most, "of all callers")
+        held.of[key] += 1
+        held.total += 1
+        return what, key
 
-    def close_stream(self, key: str) -> None:
-        """A stream that was opened is over."""
-        left = self._open[key] - 1
-        if left:
-            self._open[key] = left
-        else:
-            del self._open[key]
-        if key:
-            self._all_open -= 1
+    def release(self, held: Held) -> None:
+        """It is over."""
+        what, key = held
+        counted = self._held[what]
+        counted.total -= 1
+        counted.of[key] -= 1
+        if not counted.of[key]:
+            del counted.of[key]
 
     def _take(self, limit: str, key: Hashable, per_second: float, burst_seconds: float) -> None:
         wait = self._rates.take(key, per_second, per_second * burst_seconds)
@@ -145,12 +171,12 @@ class CallerLimits:
                 retry_after_seconds=wait,
             )
 
-    def _expect(self, limit: str, are_open: int, most: int, who: str) -> None:
-        if most and are_open >= most:
+    def _expect(self, what: str, limit: str, are: int, most: int, whose: str) -> None:
+        if most and are >= most:
             self._refused[limit].inc()
             raise ResourceExhausted(
-                "TOO_MANY_STREAMS",
-                f"As many streams {who} are open as may be at the same time: {most}.",
+                f"TOO_MANY_{what.upper()}",
+                f"As many {what} {whose} are under way as may be at the same time: {most}.",
                 metadata={"limit": limit},
                 retry_after_seconds=AGAIN_SECONDS,
             )

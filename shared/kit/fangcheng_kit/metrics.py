@@ -9,10 +9,11 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import grpc
@@ -29,6 +30,9 @@ from prometheus_client import (
 )
 
 from fangcheng_kit.contract import Method
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 # When a series began is asked by nobody, and would be one more series for each.
 _set_up: Callable[[], None] = disable_created_metrics
@@ -213,14 +217,44 @@ class _Silent(WSGIRequestHandler):
         """A scrape every few seconds is no news."""
 
 
-class MetricsEndpoint:
-    """Serves a registry under ``/metrics`` from a thread of its own."""
+def _with_probes(
+    pages: WSGIApplication, probes: Mapping[str, Callable[[], bool]]
+) -> WSGIApplication:
+    """``pages``, and one of each probe: 200 where it is so, otherwise 503."""
 
-    def __init__(self, registry: CollectorRegistry, host: str, port: int) -> None:
-        """Raises ``OSError`` where the address cannot be had."""
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        probe = probes.get(environ["PATH_INFO"])
+        if probe is None:
+            return pages(environ, start_response)
+        so = probe()
+        status = "200 OK" if so else "503 Service Unavailable"
+        start_response(status, [("Content-Type", "text/plain"), ("Cache-Control", "no-store")])
+        return [b"yes\n" if so else b"no\n"]
+
+    return app
+
+
+class MetricsEndpoint:
+    """Serves a registry under ``/metrics`` from a thread of its own, and the pages of probes.
+
+    In plain text and to everybody who reaches the port: there are no secrets in what is measured,
+    and whoever asks whether a container is well has no certificate to show.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        host: str,
+        port: int,
+        probes: Mapping[str, Callable[[], bool]] | None = None,
+    ) -> None:
+        """``probes``: by the path of its page, such as ``/ready``, what says whether it is so; from
+        another thread. Raises ``OSError`` where the address cannot be had.
+        """
         self._host = host
         kind = _Server6 if ":" in host else _Server
-        self._server = make_server(host, port, make_wsgi_app(registry), kind, _Silent)
+        app = _with_probes(make_wsgi_app(registry), probes or {})
+        self._server = make_server(host, port, app, kind, _Silent)
         self._thread = threading.Thread(
             target=self._server.serve_forever,
             kwargs={"poll_interval": _NOTICES_STOP_SECONDS},

@@ -250,6 +250,14 @@ class Settings(BaseSettings):
             "calls for its players. 0: no limit."
         ),
     )
+    calls: int = Field(
+        default=10_000,
+        ge=0,
+        description=(
+            "Calls that may be under way at the same time at one process, besides streams; of one "
+            "player two seconds' worth. 0: no limit of all together."
+        ),
+    )
     player_streams: int = Field(
         default=16,
         ge=0,

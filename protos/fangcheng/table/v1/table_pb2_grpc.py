@@ -166,8 +166,9 @@ class TableServiceServicer(object):
         """One stream for many seats, for a gateway that acts for its players: seats are added and removed as
         the stream goes, and acts may be sent on it. What goes wrong with one seat or act is answered with
         a problem for it, of the reasons of Attend and Act, NOT_ADDED, MOVED (add the seat again, from its
-        last number), or REPLICA_BUSY (the replica that plays the table does not keep up, and was not
-        asked; repeat it); the stream goes on. As a whole it is closed as Attend is, if its reader is too
+        last number), REPLICA_BUSY (the replica that plays the table does not keep up, and was not asked;
+        repeat it), TOO_MANY_CALLS (more seats added and acts for one player than he might call; repeat it
+        later; not where the gateway's token carries the scope `bot`), or TOO_MANY_SEATS; the stream goes on. As a whole it is closed as Attend is, if its reader is too
         slow.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

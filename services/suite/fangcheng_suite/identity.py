@@ -1,0 +1,40 @@
+"""Who a command is to services that ask for a certificate, read again when its files change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grpc
+
+from .errors import SuiteError
+
+
+class Identity:
+    """A certificate with its key, and the authority that vouches for the services, in PEM files."""
+
+    def __init__(self, ca: Path, certificate: Path, key: Path) -> None:
+        """Raises SuiteError for files that cannot be read."""
+        self._files = ca, certificate, key
+        self._seen: list[tuple[int, int]] = []
+        self._credentials = self._read()
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """The newest; the same object until a file changes, as `connect` wants it."""
+        try:
+            if self._stamps() != self._seen:
+                self._credentials = self._read()
+        except (OSError, SuiteError):  # one is just being replaced: what was read goes on
+            pass
+        return self._credentials
+
+    def _read(self) -> grpc.ChannelCredentials:
+        try:
+            seen = self._stamps()
+            ca, certificate, key = (path.read_bytes() for path in self._files)
+        except OSError as error:
+            raise SuiteError(f"cannot read {error.filename}: {error.strerror}") from error
+        self._seen = seen
+        return grpc.ssl_channel_credentials(ca, key, certificate)
+
+    def _stamps(self) -> list[tuple[int, int]]:
+        return [(found.st_mtime_ns, found.st_ino) for found in (one.stat() for one in self._files)]
