@@ -145,7 +145,7 @@ async def test_a_process_with_open_streams_stops_long_before_its_grace_is_over(t
             service.player(name).Attend(wire.AttendRequest(table_id=table_id)) for name in PLAYERS
         ]
         calls += [
-            service.player("eve").Watch(wire.WatchRequest(table_id=table_id)) for _ in range(20)
+            service.player("eve").Watch(wire.WatchRequest(table_id=table_id)) for _ in range(16)
         ]
         for call in calls:
             await call.read()
