@@ -37,6 +37,7 @@ from fangcheng.table.v1.table_pb2_grpc import TableServiceStub
 from fangcheng_client import connect
 from fangcheng_kit.collector import relax
 from fangcheng_kit.tokens import mint_token
+from fangcheng_table.sealing import new_key
 
 RULES = "baishan_kele"
 STEP = 250
@@ -176,6 +177,7 @@ async def services(key: str) -> AsyncIterator[tuple[Service, Service]]:
         pin(ALL_CORES[0])
         settings = {
             "database": folder / "table.db",
+            "journal_keys": new_key("benchmark"),
             "evaluation": evaluator.address,
             "start_grace_seconds": 600,
         }

@@ -264,3 +264,27 @@ async def test_a_snapshot_that_leads_back_is_an_error() -> None:
         assert [(await anext(stream)).number for _ in range(2)] == [1, 2]
         with pytest.raises(MissingEvent, match="snapshot of 1 came after 2"):
             await anext(stream)
+
+
+@pytest.mark.parametrize("told_seconds", [None, 7.0])
+async def test_a_stream_that_is_one_too_many_waits_for_as_long_as_it_was_told(
+    monkeypatch: pytest.MonkeyPatch, told_seconds: float | None
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(streams.asyncio, "sleep", sleep)
+    refusal = errors.ResourceExhausted("TOO_MANY_STREAMS", "no", retry_after_seconds=told_seconds)
+    error = grpc.aio.AioRpcError(
+        refusal.code,
+        grpc.aio.Metadata(),
+        grpc.aio.Metadata((errors.DETAILS_KEY, errors.details(refusal))),
+        "no",
+    )
+    breaks = streams.Breaks(give_up_seconds=60)
+    breaks.check(error)
+    await breaks.pause()
+    least = told_seconds or 0.0
+    assert least < slept[0] <= least + streams.FIRST_PAUSE_SECONDS

@@ -183,7 +183,11 @@ async def test_the_log_of_operators_cannot_be_changed(tmp_path):
     await journal.append("t1", some(2), epoch=1, actions=[action(1)])
     await journal.close()
     with closing(sqlite3.connect(tmp_path / "folder" / "table.db")) as db:
-        for change in ("UPDATE operator_actions SET reason = ''", "DELETE FROM operator_actions"):
+        for change in (
+            "UPDATE operator_actions SET reason = 'another'",
+            "UPDATE operator_actions SET operator = ''",
+            "DELETE FROM operator_actions",
+        ):
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 db.execute(change)
 

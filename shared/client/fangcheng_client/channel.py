@@ -22,6 +22,11 @@ SERVICE_CONFIG: str = files(__package__).joinpath("service_config.json").read_te
 
 Every call of the suite may be repeated: what changes something carries a ``request_id``. Streams
 are repeated only until their first message; from there ``attend`` and ``watch`` resume them.
+
+What is refused as too much (RESOURCE_EXHAUSTED: TOO_MANY_CALLS, TOO_MANY_STREAMS, TOO_MANY_CODES,
+EVALUATOR_BUSY) is not repeated by the channel: the error is the caller's at once, and
+``explain(error).retry_after_seconds`` says after how long the same call may be made again. The
+streams of this package wait for as long by themselves.
 """
 
 DEFAULT_TIMEOUT_SECONDS = 10.0
