@@ -43,10 +43,8 @@ class Process(World):
         port_file = self.folder / "port.json"
         port_file.unlink(missing_ok=True)
         settings: TableSettings = self.settings()
-        names = {
-            name: str(getattr(settings, name))
-            for name in ("dev_key", "database", "evaluation", "wallet", "drain_seconds")
-        }
+        given = ("dev_key", "database", "evaluation", "wallet", "drain_seconds")
+        names = {name: str(getattr(settings, name)) for name in (*given, "player_calls_per_second")}
         names |= {"listen": self.listen, "port_file": str(port_file), "start_grace_seconds": "30"}
         names |= {"resume_grace_seconds": "30", "grace_seconds": "120"}
         environment = {f"FANGCHENG_TABLE_{name.upper()}": text for name, text in names.items()}
@@ -145,7 +143,7 @@ async def test_a_process_with_open_streams_stops_long_before_its_grace_is_over(t
             service.player(name).Attend(wire.AttendRequest(table_id=table_id)) for name in PLAYERS
         ]
         calls += [
-            service.player("eve").Watch(wire.WatchRequest(table_id=table_id)) for _ in range(20)
+            service.player("eve").Watch(wire.WatchRequest(table_id=table_id)) for _ in range(16)
         ]
         for call in calls:
             await call.read()

@@ -289,6 +289,7 @@ def test_keys_are_read_in_their_order():
         (text(a=A) + "," + text(a=B), "key a is named twice"),
         (text(a=A[:-1]), "key a has 31 bytes"),
         ("a:" + base64.b64encode(A).decode()[:-2] + "!!", "key a is not in base64"),
+        ("a:schlüssel", "key a is not in base64"),
     ],
 )
 def test_keys_that_are_none_are_refused_and_never_told(given, why):

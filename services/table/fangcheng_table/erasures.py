@@ -71,8 +71,8 @@ class Erasures(Reads):
         """See `store.Journal`."""
         rows = await self._fetch(
             Query(
-                "SELECT request_id, reason, time_ms FROM erasures WHERE player_id = ?"
-                " ORDER BY time_ms, request_id",
+                "SELECT request_id, reason, time_ms FROM erasures"
+                " WHERE player_id = ? AND finished = 1 ORDER BY time_ms, request_id",
                 (player_id,),
             )
         )
