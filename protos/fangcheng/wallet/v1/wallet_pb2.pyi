@@ -1452,8 +1452,9 @@ class VerifyLedgerResponse(_message.Message):
     tampered_sequence: _builtins.int
     """Sequence of the first entry that was tampered with; 0: none."""
     erased: _builtins.int
-    """Operations of which texts or labels were erased (`PrivacyService`): the chain tells that nothing else
-    of them was changed since, and that of what they say now nothing was.
+    """Operations of which texts or labels were erased (`PrivacyService`): what they say now is held against
+    what the erasure left of them, and entries that lost no memo against the chain as ever. Note it with
+    the head: it rises by erasures alone.
     """
     def __init__(
         self,
