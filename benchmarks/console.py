@@ -169,7 +169,7 @@ async def main() -> None:
             return TableServiceStub(await stack.enter_async_context(connect(address, token)))
 
         made = await create(await tables_as("operator"), given.tables)
-        gateway = Gateway(await tables_as("service:gateway", "act_as"), random.Random(SEED))
+        gateway = Gateway(await tables_as("service:gateway", "act_as", "bot"), random.Random(SEED))
         for table_id, name in made.items():
             for seat in range(4):
                 gateway.sit(player(name, seat), table_id)

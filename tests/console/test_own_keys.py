@@ -55,6 +55,23 @@ async def test_another_secret_ends_all_sessions(tmp_path: Path) -> None:
             assert (person is not None) == is_known
 
 
+async def test_another_development_key_ends_the_sessions_that_it_opened(tmp_path: Path) -> None:
+    jwks = publish(tmp_path / "jwks.json", Signer("staff").public())
+    settings = {"secret": SECRET, "jwks": str(jwks)}
+    async with (
+        console(tmp_path, **settings) as world,
+        world.browser("operator:mei") as browser,
+    ):
+        cookies = dict(browser.client.cookies)
+    for key, is_known in ((KEY, True), (KEY + "!", False), ("", False)):
+        async with (
+            console(tmp_path, dev_key=key, **settings) as world,
+            world.browser(cookies=cookies) as browser,
+        ):
+            person = (await browser.get("/api/session")).json()["person"]
+            assert (person is not None) == is_known
+
+
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [

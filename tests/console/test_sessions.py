@@ -28,6 +28,7 @@ def cookie(key: bytes | None = None, **claims: object) -> str:
         "exp": time.time() + 86_400,  # it is made when tests are collected, long before some run
         "jti": "one",
         "aud": "fangcheng-console",
+        "key": "dev " + hmac.digest(KEY.encode(), b"console fingerprint", hashlib.sha256).hex(),
     }
     own = hmac.digest(KEY.encode(), b"console sessions", hashlib.sha256)
     return jwt.encode({**known, **claims}, key or own, algorithm="HS256")

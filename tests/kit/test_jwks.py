@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.server
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from fangcheng_kit import jwks
 from fangcheng_kit.jwks import BadKeySet, KeySet, check_source, parse_key_set
+from fangcheng_suite.certificates import Authority
 from tests.kit.keys import Signer, key_set, publish, rsa_key
 
 ONE = Signer("one")
@@ -201,14 +203,17 @@ class _Keys(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served() -> Iterator[tuple[str, type[_Keys]]]:
+def served(tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, type[_Keys]]]:
     kind = type("Keys", (_Keys,), {"asked": threading.Event(), "waits": threading.Event()})
     kind.waits.set()
     server = http.server.HTTPServer(("127.0.0.1", 0), kind)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/jwks.json", kind
+        scheme = "http" if tls is None else "https"
+        yield f"{scheme}://localhost:{server.server_port}/jwks.json", kind
     finally:
         kind.waits.set()
         server.shutdown()
@@ -231,3 +236,26 @@ async def test_keys_come_from_an_address() -> None:
         assert list(keys.keys) == ["one"]
     with pytest.raises(BadKeySet, match="it cannot be read: Connection refused"):
         await keys.read()
+
+
+async def test_keys_come_over_tls_from_whom_a_trusted_authority_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, others = Authority.new(), Authority.new()
+    issued = authority.issue("service/sign-in")
+    own = tmp_path / "own.pem"
+    own.write_bytes(issued.key + issued.certificate)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(own)
+    trusted = tmp_path / "trusted.pem"
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    with served(tls) as (address, answer):
+        keys = KeySet(address)
+        answer.body = key_set(ONE.public()).encode()
+        trusted.write_bytes(others.certificate)
+        with pytest.raises(BadKeySet, match="CERTIFICATE_VERIFY_FAILED"):
+            await keys.read()
+        assert not keys.keys
+        trusted.write_bytes(authority.certificate)
+        await keys.read()
+        assert list(keys.keys) == ["one"]

@@ -105,6 +105,19 @@ def test_what_is_in_requests_from_elsewhere_has_nothing_to_fill() -> None:
             ), message.full_name
 
 
+def test_players_ask_of_evaluation_their_own_hand_alone_and_that_seldom() -> None:
+    """So do they for rooms, whose codes could be walked."""
+    theirs = [call for call in contracts.calls() if contracts.reaches_players(call)]
+    asked = [call.name for call in theirs if call.full_name.startswith("fangcheng.evaluation.")]
+    assert asked == ["Analyze"]
+    seldom = {call.name: contracts.need(call).player_calls_per_minute for call in theirs}
+    assert {name: most for name, most in seldom.items() if most} == {
+        "Analyze": 60,
+        "OpenRoom": 30,
+        "EnterRoom": 30,
+    }
+
+
 def test_what_has_no_bound_is_found() -> None:
     field = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(

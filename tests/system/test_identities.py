@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +24,8 @@ from tests.kit.certified import credentials
 from tests.system.certified import Suite
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
+
+FANGCHENG = Path(sys.executable).with_name("fangcheng")
 
 POOL = """
 pools:
@@ -163,3 +166,34 @@ async def test_a_certificate_may_what_its_service_needs_and_nothing_else(tmp_pat
         over = credentials(club, club.issue("service/table", days=-1))
         assert await made(over, settle) == "UNAVAILABLE"
         assert await made(credentials(club, None), audit, signed) == "UNAVAILABLE"
+
+
+async def test_a_person_shows_a_certificate_to_services_that_ask_for_one(tmp_path: Path) -> None:
+    """`--certificate`, of commands for services elsewhere: without a token it says who calls."""
+    suite = Suite(tmp_path, services=["wallet"])
+    ca, certificate, key = (tmp_path / name for name in ("ca.crt", "mei.crt", "mei.key"))
+    issued = suite.authority.issue("operator/mei")
+    ca.write_bytes(suite.authority.certificate)
+    certificate.write_bytes(issued.certificate)
+    key.write_bytes(issued.key)
+    shown = ["--certificate", str(certificate), "--certificate-key", str(key)]
+
+    async def told(*words: str) -> tuple[int | None, str]:
+        target = ["--target", suite.services["wallet"].address, "--ca", str(ca)]
+        asked = await asyncio.create_subprocess_exec(
+            *(FANGCHENG, *words, *target),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await asked.communicate()
+        return asked.returncode, output.decode()
+
+    async with suite.running():
+        for command, seen in (
+            (["ledger", "audit"], "The ledger is balanced."),
+            (["call", "WalletService/ListCurrencies"], '"currencies"'),
+        ):
+            code, output = await told(*command, *shown)
+            assert (code, seen in output) == (0, True), output
+        code, output = await told("ledger", "audit")
+        assert (code, "--certificate" in output) == (1, True), output

@@ -164,8 +164,10 @@ async def test_who_sits_or_sat_at_a_table_that_goes_on_is_not_erased(journal: Jo
     with pytest.raises(PlayerAtTable):
         await personal.erase(ERASURE)
     assert await journal.read("t1") == [first(), *some(2)]
+    assert await journal.erasures_of("ann") == []  # what was refused was not done
     await journal.append("t1", some(3), epoch=1, done=True)
     assert not (await personal.erase(ERASURE)).replayed
+    assert [one[0] for one in await journal.erasures_of("ann")] == ["erase-1"]
 
 
 async def test_the_same_again_finishes_what_a_crash_left(

@@ -43,10 +43,8 @@ class Process(World):
         port_file = self.folder / "port.json"
         port_file.unlink(missing_ok=True)
         settings: TableSettings = self.settings()
-        names = {
-            name: str(getattr(settings, name))
-            for name in ("dev_key", "database", "evaluation", "wallet", "drain_seconds")
-        }
+        given = ("dev_key", "database", "evaluation", "wallet", "drain_seconds")
+        names = {name: str(getattr(settings, name)) for name in (*given, "player_calls_per_second")}
         names |= {"listen": self.listen, "port_file": str(port_file), "start_grace_seconds": "30"}
         names |= {"resume_grace_seconds": "30", "grace_seconds": "120"}
         environment = {f"FANGCHENG_TABLE_{name.upper()}": text for name, text in names.items()}

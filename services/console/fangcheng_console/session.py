@@ -71,7 +71,7 @@ class Session:
     """Seconds since 1970."""
     id: str
     key: str = ""
-    """The fingerprint of the key that has signed the token; empty: that of development."""
+    """The fingerprint of the key that has signed the token."""
 
 
 def key_for(settings: ConsoleSettings, purpose: str) -> bytes:
@@ -81,12 +81,21 @@ def key_for(settings: ConsoleSettings, purpose: str) -> bytes:
     return hmac.digest(secret.encode(), f"console {purpose}".encode(), hashlib.sha256)
 
 
+def _fingerprint(dev_key: str) -> str:
+    """Of a development key, which it does not give away; empty: there is none."""
+    if not dev_key:
+        return ""
+    return "dev " + hmac.digest(dev_key.encode(), b"console fingerprint", hashlib.sha256).hex()
+
+
 class Sessions:
     """Makes and reads the cookies of sessions."""
 
     def __init__(self, settings: ConsoleSettings, verifier: TokenVerifier) -> None:
         self._verifier = verifier
         self._key = key_for(settings, "sessions")
+        # Told apart too: who replaces or removes the development key ends what it has opened.
+        self._development = _fingerprint(settings.dev_key)
         self._longest_seconds = settings.session_hours * 3_600
         self._secure = settings.cookie_is_secure
         # Browsers take a cookie of such a name from this host over TLS only.
@@ -117,7 +126,8 @@ class Sessions:
             )
         person = Person(principal.id, cast(Role, principal.kind))
         expires = min(principal.expires, time.time() + self._longest_seconds)
-        return Session(person, expires, secrets.token_urlsafe(12), verified.fingerprint)
+        key = verified.fingerprint or self._development
+        return Session(person, expires, secrets.token_urlsafe(12), key)
 
     def of(self, request: Request) -> Session | None:
         """The session of a request; `None` without one that is good now."""
@@ -147,8 +157,12 @@ class Sessions:
         return (
             session.id in self._signed_out
             or time.time() >= session.expires
-            or not self._verifier.holds(session.key)
+            or not self._holds(session.key)
         )
+
+    def _holds(self, key: str) -> bool:
+        """Whether a key that has opened a session is in force now."""
+        return bool(key) and (key == self._development or self._verifier.holds(key))
 
     def keep(self, response: Response, session: Session) -> None:
         """Give the browser the session."""

@@ -88,13 +88,15 @@ class Elsewhere:
     token: str | None
     ca_file: Path | None = None
     """Certificates to trust; the connection is then TLS."""
+    identity: Identity | None = None
+    """The certificate of who calls, for a service that asks for one; a token wins over it."""
 
     def channel(self, service: str, subject: str = "") -> grpc.aio.Channel:
         """A channel to it, whichever service is asked for; raises SuiteError.
 
-        Who calls is whom the token is of, not `subject`.
+        Who calls is whom the token is of, or the certificate, not `subject`.
         """
-        return reach(self.target, self.token, self.ca_file)
+        return reach(self.target, self.token, self.ca_file, identity=self.identity)
 
     def failed(self, error: grpc.RpcError, what: str) -> SuiteError:
         """What to tell of a call that failed; see `errors.from_call`."""
@@ -108,18 +110,21 @@ def reach(
     options: Sequence[tuple[str, int]] = (),
     *,
     plaintext: bool = False,
+    identity: Identity | None = None,
 ) -> grpc.aio.Channel:
     """A channel to a target that a person has named; raises SuiteError.
 
-    `plaintext`: a token may leave this host without TLS.
+    `plaintext`: a token may leave this host without TLS. `identity`: who calls by a certificate.
     """
-    credentials = None
+    credentials: grpc.ChannelCredentials | Callable[[], grpc.ChannelCredentials] | None = None
     if isinstance(token, str) and not (token.isascii() and token.isprintable()):
         raise SuiteError(
             "the token has a character in it that no token has, such as the end of a line",
             "Give what `fangcheng token`, or whoever made it, has printed, and nothing else.",
         )
-    if ca_file is not None:
+    if identity is not None:
+        credentials = identity.credentials
+    elif ca_file is not None:
         try:
             credentials = grpc.ssl_channel_credentials(ca_file.read_bytes())
         except OSError as error:

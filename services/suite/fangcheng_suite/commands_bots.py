@@ -10,7 +10,7 @@ import typer
 
 from .commands_token import KeyId, SigningKeyFile
 from .errors import SuiteError
-from .terminal import Certificates, State, access_of, make_console, run, told
+from .terminal import CertificateKey, Certificates, State, access_of, make_console, run, told
 
 if TYPE_CHECKING:
     from fangcheng_kit.signing import SigningKey
@@ -65,19 +65,6 @@ def _access(
     return Access(given.__getitem__, key or "", ca, plaintext, identity)
 
 
-def _identity(ca: Path | None, certificate: Path | None, key: Path | None) -> Identity | None:
-    """The certificate that is shown to services, if any; raises SuiteError."""
-    from .identity import Identity
-
-    if certificate is None and key is None:
-        return None
-    if ca is None or certificate is None or key is None:
-        raise SuiteError(
-            "--ca, --certificate and --certificate-key belong together", "Give all, or --ca alone."
-        )
-    return Identity(ca, certificate, key)
-
-
 @bots.command("bots")
 @told
 def keep(
@@ -110,10 +97,7 @@ def keep(
             show_default=False,
         ),
     ] = None,
-    certificate_key: Annotated[
-        Path | None,
-        typer.Option(help="PEM file of its private key.", show_default=False),
-    ] = None,
+    certificate_key: CertificateKey = None,
     without_tls: Annotated[
         bool,
         typer.Option(
@@ -134,6 +118,7 @@ def keep(
     """
     from .access import signing_key_in
     from .bots.keeping import keep_bots
+    from .identity import identity_in
 
     targets = {
         "matchmaking": matchmaking,
@@ -144,7 +129,7 @@ def keep(
     elsewhere = any(targets.values())
     if elsewhere:
         signs = signing_key_in(signing_key, kid) if signing_key is not None else key
-        identity = _identity(ca, certificate, certificate_key)
+        identity = identity_in(ca, certificate, certificate_key)
         access = _access(targets, signs, ca, without_tls, identity)
     else:
         access = access_of(state)

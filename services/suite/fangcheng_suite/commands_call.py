@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from .terminal import Certificates, OperatorToken, State, access_of, make_console, run, told
+from .terminal import (
+    Certificate,
+    CertificateKey,
+    Certificates,
+    OperatorToken,
+    State,
+    access_to,
+    make_console,
+    run,
+    told,
+)
 
 call = typer.Typer()
 
@@ -25,21 +35,23 @@ def make_call(
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="The service, where no suite here runs it; then the token says who calls.",
+            help="The service, where no suite here runs it; then the token, or the certificate, "
+            "says who calls.",
             show_default=False,
         ),
     ] = None,
     token: OperatorToken = None,
     ca: Certificates = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
     state: State = None,
 ) -> None:
     """Make any call of the running suite, and print its answers as JSON.
 
     Example: `fangcheng call TableService/ListTables '{"page_size": 3}'`
     """
-    from .access import Elsewhere
     from .calling import call as make
 
-    access = Elsewhere(target, token, ca) if target else access_of(state)
+    access = access_to(target, token, ca, certificate, certificate_key, state)
     console = make_console()
     run(lambda: make(access, subject, name, request, console))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,9 +11,20 @@ import typer
 
 from .errors import SuiteError
 from .state import default_folder
-from .terminal import Certificates, OperatorToken, State, access_of, make_console, run, told
+from .terminal import (
+    Certificate,
+    CertificateKey,
+    Certificates,
+    OperatorToken,
+    State,
+    access_to,
+    make_console,
+    run,
+    told,
+)
 
 if TYPE_CHECKING:
+    from .access import Access, Elsewhere
     from .integrity.facts import HandFacts
     from .integrity.findings import Report
 
@@ -85,6 +97,8 @@ def report(
     target: Target = None,
     token: OperatorToken = None,
     ca: Certificates = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
     state: State = None,
 ) -> None:
     """Tell which pairs of players deal in to, feed, pay or spare each other beyond chance.
@@ -98,7 +112,10 @@ def report(
         raise SuiteError("--json and --csv exclude each other", "Give one of them.")
     from .integrity_report import show_report, write_metrics
 
-    hands, mute = _hands(records, keep, target, token, ca, state, since, until, rules)
+    def reach() -> Access | Elsewhere:
+        return access_to(target, token, ca, certificate, certificate_key, state)
+
+    hands, mute = _hands(records, keep, target, reach, state, since, until, rules)
     made = _made(hands, level, min_hands)
     show_report(
         made, mute, make_console(), "json" if json else "csv" if csv else "table", all_=all_
@@ -126,6 +143,8 @@ def case(
     target: Target = None,
     token: OperatorToken = None,
     ca: Certificates = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
     state: State = None,
 ) -> None:
     """Tell what the report has of one player: partners, and the hands to look at.
@@ -136,7 +155,10 @@ def case(
     """
     from .integrity_report import show_case
 
-    facts, _ = _hands(records, keep, target, token, ca, state, since, until, rules)
+    def reach() -> Access | Elsewhere:
+        return access_to(target, token, ca, certificate, certificate_key, state)
+
+    facts, _ = _hands(records, keep, target, reach, state, since, until, rules)
     made = _made(facts, level, min_hands)
     show_case(made, facts, player, partner, make_console(), most=hands, as_json=json)
 
@@ -151,15 +173,13 @@ def _hands(
     records: list[Path] | None,
     keep: Path | None,
     target: str | None,
-    token: str | None,
-    ca: Path | None,
+    reach: Callable[[], Access | Elsewhere],
     state: Path | None,
     since: datetime | None,
     until: datetime | None,
     rules: str,
 ) -> tuple[list[HandFacts], int]:
     """The hands to report on, and how many more tell nothing."""
-    from .access import Elsewhere
     from .gathered import Gathered
     from .gathering import gather, read_files
 
@@ -170,7 +190,7 @@ def _hands(
             raise SuiteError(
                 "--target needs --keep FILE", "The hands of each service are kept by themselves."
             )
-        access = Elsewhere(target, token, ca) if target else access_of(state)
+        access = reach()
         file = keep or (state or default_folder()).expanduser() / "integrity.db"
         with Gathered.in_file(file) as gathered:
 

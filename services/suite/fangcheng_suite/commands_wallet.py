@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from .errors import SuiteError
 from .state import default_folder
-from .terminal import Certificates, OperatorToken, State, access_of, make_console, run, told
-
-if TYPE_CHECKING:
-    from .access import Access, Elsewhere
+from .terminal import (
+    Certificate,
+    CertificateKey,
+    Certificates,
+    OperatorToken,
+    State,
+    access_of,
+    access_to,
+    make_console,
+    run,
+    told,
+)
 
 ledger = typer.Typer(no_args_is_help=True, help="The wallet's books.")
 wallet = typer.Typer(no_args_is_help=True, help="The wallet as a service: ours or a studio's own.")
@@ -29,18 +37,15 @@ Target = Annotated[
 ]
 
 
-def _wallet_at(
-    target: str | None, token: str | None, ca: Path | None, state: Path | None
-) -> Access | Elsewhere:
-    from .access import Elsewhere
-
-    return Elsewhere(target, token, ca) if target else access_of(state)
-
-
 @ledger.command()
 @told
 def audit(
-    target: Target = None, token: OperatorToken = None, ca: Certificates = None, state: State = None
+    target: Target = None,
+    token: OperatorToken = None,
+    ca: Certificates = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
+    state: State = None,
 ) -> None:
     """Recompute every account from its entries and compare. Exit code 1 if anything is wrong.
 
@@ -48,7 +53,7 @@ def audit(
     """
     from .checking import audit_ledger
 
-    access = _wallet_at(target, token, ca, state)
+    access = access_to(target, token, ca, certificate, certificate_key, state)
     console = make_console()
     run(lambda: audit_ledger(access, console))
 
@@ -66,6 +71,8 @@ def verify_ledger(
     target: Target = None,
     token: OperatorToken = None,
     ca: Certificates = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
     state: State = None,
 ) -> None:
     """Compare every entry with the hash chain; tell the first one that was tampered with.
@@ -78,7 +85,7 @@ def verify_ledger(
     from .ledgers import verify_ledger as run_verification
 
     operations, noted = read_head(head)
-    access = _wallet_at(target, token, ca, state)
+    access = access_to(target, token, ca, certificate, certificate_key, state)
     console = make_console()
     run(lambda: run_verification(access, console, operations, noted))
 
@@ -96,6 +103,8 @@ def export(
     target: Target = None,
     token: OperatorToken = None,
     ca: Certificates = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
     state: State = None,
 ) -> None:
     """Write the ledger's entries to a file, in the order in which they were written.
@@ -104,7 +113,7 @@ def export(
     """
     from .ledgers import export_ledger
 
-    access = _wallet_at(target, token, ca, state)
+    access = access_to(target, token, ca, certificate, certificate_key, state)
     console = make_console()
     run(lambda: export_ledger(access, console, file, after, currency))
 
@@ -195,6 +204,8 @@ def replay(
     target: Target = None,
     token: OperatorToken = None,
     ca: Certificates = None,
+    certificate: Certificate = None,
+    certificate_key: CertificateKey = None,
     state: State = None,
 ) -> None:
     """Tell a restored wallet again what the tables have settled, by key: nothing is paid twice.
@@ -212,7 +223,7 @@ def replay(
             "it is not said which tables the wallet is told of",
             "Name their journal with --journal, or in FANGCHENG_TABLE_DATABASE.",
         )
-    access = _wallet_at(target, token, ca, state)
+    access = access_to(target, token, ca, certificate, certificate_key, state)
     address = journal or str(_state_file(state, "table.db"))
     console = make_console()
     keys = journal_keys_of(state)

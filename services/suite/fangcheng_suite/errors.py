@@ -66,7 +66,8 @@ def from_call(error: grpc.RpcError, what: str, target: str = "") -> SuiteError:
     if problem.code is grpc.StatusCode.UNAVAILABLE:
         return SuiteError(
             f"{what}: the service cannot be reached ({problem.message})",
-            f"Does it listen on {target}? Name the certificates to trust with --ca if it has TLS."
+            f"Does it listen on {target}? If it has TLS, name the certificates to trust "
+            "with --ca, and your own with --certificate and --certificate-key if it asks for one."
             if target
             else "Is the suite still running? Start it with `fangcheng up`.",
         )

@@ -38,3 +38,14 @@ class Identity:
 
     def _stamps(self) -> list[tuple[int, int]]:
         return [(found.st_mtime_ns, found.st_ino) for found in (one.stat() for one in self._files)]
+
+
+def identity_in(ca: Path | None, certificate: Path | None, key: Path | None) -> Identity | None:
+    """Who the files say that one is, if they say anything; raises SuiteError."""
+    if certificate is None and key is None:
+        return None
+    if ca is None or certificate is None or key is None:
+        raise SuiteError(
+            "--ca, --certificate and --certificate-key belong together", "Give all, or --ca alone."
+        )
+    return Identity(ca, certificate, key)

@@ -21,7 +21,7 @@ from .errors import SuiteError, from_call
 from .state import StateFolder, default_folder
 
 if TYPE_CHECKING:
-    from .access import Access
+    from .access import Access, Elsewhere
     from .render import Ink
 
 P = ParamSpec("P")
@@ -55,6 +55,19 @@ Certificates = Annotated[
         show_default=False,
     ),
 ]
+Certificate = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate",
+        help="PEM file of your own certificate, for services that ask for one. Without a token it "
+        "says who calls.",
+        show_default=False,
+    ),
+]
+CertificateKey = Annotated[
+    Path | None,
+    typer.Option("--certificate-key", help="PEM file of its private key.", show_default=False),
+]
 
 
 def make_console() -> Console:
@@ -77,6 +90,23 @@ def access_of(state: Path | None) -> Access:
 
     suite = StateFolder(state or default_folder()).read()
     return Access(suite.target, suite.key)
+
+
+def access_to(
+    target: str | None,
+    token: str | None,
+    ca: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    state: Path | None,
+) -> Access | Elsewhere:
+    """The service that was named, or the suite that runs; raises SuiteError."""
+    from .access import Elsewhere
+    from .identity import identity_in
+
+    if not target:
+        return access_of(state)
+    return Elsewhere(target, token, ca, identity_in(ca, certificate, key))
 
 
 @contextmanager

@@ -22,7 +22,6 @@ The table and the place of a body are sealed with it: none can be moved to anoth
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import os
 import re
@@ -80,7 +79,7 @@ class JournalKeys:
                 raise BadJournalKeys(f"key {name} is named twice")
             try:
                 keys[name] = base64.b64decode(value, validate=True)
-            except binascii.Error:
+            except ValueError:  # signs beyond ASCII too
                 raise BadJournalKeys(f"key {name} is not in base64") from None
             if len(keys[name]) != _KEY_BYTES:
                 raise BadJournalKeys(
