@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections import Counter
@@ -184,6 +185,37 @@ async def test_a_service_that_is_not_there_is_unavailable() -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await Stub(channel).Unary(EchoRequest(text="a"))
     assert explain(caught.value).reason == "UNAVAILABLE"
+
+
+async def test_a_slow_line_is_waited_for() -> None:
+    """A hundred milliseconds, gRPC's least pause between attempts, is less than TLS takes over a
+    line to another continent: a connection that is broken off then never comes to stand."""
+    connections = 0
+
+    async with serving_echo() as server:
+        host, _, port = server.address.rpartition(":")
+
+        async def far_away(client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+            nonlocal connections
+            connections += 1
+            there, forth = await asyncio.open_connection(host, int(port))
+            async with asyncio.TaskGroup() as group:
+                group.create_task(passed(client, forth))
+                await asyncio.sleep(0.3)
+                group.create_task(passed(there, back))
+
+        async def passed(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(OSError):
+                while data := await source.read(65_536):
+                    target.write(data)
+            target.close()
+
+        async with await asyncio.start_server(far_away, "127.0.0.1", 0) as line:
+            address = "{}:{}".format(*line.sockets[0].getsockname())
+            async with connect(address, token=TOKEN) as channel:
+                answer = await Stub(channel).Unary(EchoRequest(text="a"))
+    assert answer.text == "a"
+    assert connections == 1
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ async def asked(
         server.address,
         TOKEN,
         credentials=credentials(trusted, shown),
-        timeout_seconds=5,
+        timeout_seconds=60,
         options=[("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0)],
         **options,
     ) as channel:
@@ -83,7 +83,7 @@ async def test_only_who_shows_a_good_certificate_gets_in(files: Folder) -> None:
         assert await asked(server, shown=OTHERS.issue("service/table")) == "UNAVAILABLE"
         assert await asked(server, shown=OURS.issue("service/table", days=-1)) == "UNAVAILABLE"
         assert await asked(server, trusted=OTHERS) == "UNAVAILABLE"
-        async with connect(server.address, TOKEN, timeout_seconds=5) as plain:
+        async with connect(server.address, TOKEN, timeout_seconds=60) as plain:
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await Stub(plain).Unary(EchoRequest(text="a"))
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import replace
 
 import pytest
 
 from fangcheng_table.errors import TableNotOver, UnknownTable
 from fangcheng_table.events import Event, TableCreated
+from fangcheng_table.sqlite import SqliteJournal
 from fangcheng_table.store import Filter, HandFilter, NewTable, Rewriting
 
 from .journals import FIRST, finish, hand, new, some
@@ -62,22 +64,49 @@ async def test_what_is_to_be_forgotten_goes_and_the_rest_stays(journal):
     assert await journal.rewrite("t1", FORGET) == 0
 
 
+def without(number: int) -> Rewriting:
+    """Forgets the profile at a seat."""
+
+    def change(event: Event) -> Event:
+        if not isinstance(event, TableCreated):
+            return event
+        seats = list(event.seats)
+        seats[number] = replace(seats[number], profile=b"")
+        return replace(event, seats=tuple(seats))
+
+    return Rewriting(change, lambda table: table, lambda summary: summary)
+
+
 async def test_many_at_once_all_stay(journal):
     """Each forgets something else of the same table."""
     await over(journal)
-
-    def without(number: int) -> Rewriting:
-        def change(event: Event) -> Event:
-            if not isinstance(event, TableCreated):
-                return event
-            seats = list(event.seats)
-            seats[number] = replace(seats[number], profile=b"")
-            return replace(event, seats=tuple(seats))
-
-        return Rewriting(change, lambda table: table, lambda summary: summary)
-
     await asyncio.gather(*(journal.rewrite("t1", without(number)) for number in range(4)))
     assert (await journal.read("t1"))[0] == replace(FIRST, event=nameless(FIRST.event))
+
+
+async def test_two_processes_undo_nothing_of_one_another_in_a_file(tmp_path):
+    one, other = (SqliteJournal(tmp_path / "table.db") for _ in range(2))
+    has_read, may_go_on = threading.Event(), threading.Event()
+    first = without(0)
+
+    def slowly(event: Event) -> Event:
+        has_read.set()
+        may_go_on.wait()
+        return first.event(event)
+
+    try:
+        await over(one)
+        rewriting = asyncio.create_task(one.rewrite("t1", replace(first, event=slowly)))
+        await asyncio.to_thread(has_read.wait)
+        assert await other.rewrite("t1", FORGET) == 1
+        may_go_on.set()
+        assert await rewriting == 0, "what it was to forget is forgotten"
+        assert (await one.read("t1"))[0] == replace(FIRST, event=nameless(FIRST.event))
+        assert (await one.by_request("r1")).request == "erased"
+    finally:
+        may_go_on.set()
+        await one.close()
+        await other.close()
 
 
 async def test_a_table_that_goes_on_is_left_alone(journal):

@@ -225,7 +225,7 @@ async def test_a_journal_opens_with_its_own_keys_only(place, keys, why):
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        # The 3rd event in the place of the 2nd; one of another table; one whose last byte differs.
+        # The 3rd event in the place of the 2nd; all of another table.
         ("UPDATE events SET body = (SELECT body FROM events WHERE sequence = 3) WHERE sequence = 2",
          "event 2 of table t1 does not open with the key a"),
         ("UPDATE tables SET table_id = 'other' WHERE table_id = 't1'",
@@ -255,6 +255,16 @@ def test_a_body_that_was_cut_is_refused(length):
     sealed = ONE.seal("t1", event_place(2), encode(some(2)[0].event))
     with pytest.raises(Unsealable):
         ONE.open("t1", event_place(2), sealed[:length])
+
+
+@pytest.mark.parametrize("at", [4, 20, -1], ids=["nonce", "text", "tag"])
+def test_a_body_of_which_a_bit_was_changed_is_refused(at):
+    body = encode(some(2)[0].event)
+    sealed = bytearray(ONE.seal("t1", event_place(2), body))
+    assert ONE.open("t1", event_place(2), bytes(sealed)) == body
+    sealed[at] ^= 1
+    with pytest.raises(Unsealable, match="what is stored has been changed"):
+        ONE.open("t1", event_place(2), bytes(sealed))
 
 
 def text(**keys: bytes) -> str:

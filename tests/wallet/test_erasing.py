@@ -18,8 +18,12 @@ from fangcheng.wallet.v1 import privacy_pb2_grpc
 from fangcheng.wallet.v1.wallet_pb2 import OpenWalletRequest
 from fangcheng_client import explain
 from fangcheng_kit.privacy import Erasure
+from fangcheng_wallet import sqlite_reads
+from fangcheng_wallet.canonical import dumps
+from fangcheng_wallet.chain import Linked, verify
 from fangcheng_wallet.errors import HasHolds, RequestIdReused, UnknownWallet
 from fangcheng_wallet.ledger import Collect, Freeze, Reverse
+from fangcheng_wallet.masks import MaskBody, left, own
 from fangcheng_wallet.store import Store
 from fangcheng_wallet.verbs import Verbs
 from tests.wallet.ledgers import (
@@ -199,6 +203,30 @@ async def test_what_an_erasure_left_cannot_be_changed_unseen(tmp_path: Path) -> 
         db.commit()
     async with open_sqlite_in(tmp_path) as store:
         assert "erasure has left it" in (await store.verify()).finding
+
+
+async def test_a_forged_mask_hides_no_change_of_a_settlement(tmp_path: Path) -> None:
+    async with open_sqlite_in(tmp_path) as store:
+        await write_about_amy(store)
+        await store.erase(ERASURE)
+    with closing(sqlite3.connect(tmp_path / "wallet.db")) as db:
+        chain, waiting = list(sqlite_reads.linked(db)), sqlite_reads.masks_waiting(db)
+    assert verify(chain, masks=waiting).finding == ""
+    for at, (link, operation, _) in enumerate(chain):
+        assert operation is not None
+        if operation.verb == "settle":
+            first, *rest = operation.postings
+            amount = 6
+            changed = (*first[:amount], first[amount] + 1, *first[amount + 1 :])
+            forged = operation._replace(postings=[changed, *rest])
+            says = MaskBody("amy", ((operation.number, left(forged[:-1], forged.postings)),))
+            own_digest = chain[at].own or own(operation[:-1])
+            report = verify(
+                [*chain[:at], Linked(link, forged, own_digest), *chain[at + 1 :]],
+                masks=[*waiting, dumps(says)],
+            )
+            assert report.posting == first[0], operation.key
+            assert "not as it was written" in report.finding
 
 
 async def test_no_byte_of_it_is_left_in_the_file(tmp_path: Path) -> None:

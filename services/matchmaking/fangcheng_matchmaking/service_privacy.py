@@ -9,7 +9,7 @@ from fangcheng.matchmaking.v1 import privacy_pb2 as wire
 from fangcheng.matchmaking.v1 import privacy_pb2_grpc
 from fangcheng_kit import principal
 from fangcheng_kit.errors import AlreadyExists
-from fangcheng_kit.privacy import Erasure, in_messages, labels_of
+from fangcheng_kit.privacy import erasure_of, in_messages
 
 from . import refusals
 from .joining import CannotJoin
@@ -39,13 +39,7 @@ class Privacy(privacy_pb2_grpc.PrivacyServiceServicer):
         self, request: wire.ErasePlayerRequest, context: Any
     ) -> wire.ErasePlayerResponse:
         """See the proto."""
-        erasure = Erasure(
-            request_id=request.request_id,
-            player_id=request.player_id,
-            labels=labels_of(request.erase_labels),
-            keep_texts=request.keep_texts,
-            reason=request.reason,
-        )
+        erasure = erasure_of(request)
         try:
             erased = await self._matchmaker.erase(erasure)
         except ErasureReused:

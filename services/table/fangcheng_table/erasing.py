@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -38,12 +39,18 @@ class Personal:
     def __init__(self, journal: Journal, records: Records) -> None:
         self._journal = journal
         self._records = records
+        self._erasing = asyncio.Lock()
+        """One at a time: each may hold a connection for as long as a month is being archived."""
 
     async def erase(self, erasure: Erasure) -> Erased:
         """Take what is personal of a player out of all his tables.
 
         Raises `PlayerAtTable` and `RequestIdReused`. After a failure the same again finishes it.
         """
+        async with self._erasing:
+            return await self._erase(erasure)
+
+    async def _erase(self, erasure: Erasure) -> Erased:
         if await self._journal.begin_erasure(erasure):
             await self._journal.end_erasure(erasure.request_id)
             return Erased(0, 0, replayed=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -10,13 +9,13 @@ from collections.abc import Sequence
 from fangcheng_kit.privacy import Erasure
 
 from . import personal
-from .errors import RequestIdReused, TableArchived
-from .reads import Query, Reads, new_table
-from .rewriting import DELETE_LABEL, TABLE, UPDATE_TABLE
+from .errors import RequestIdReused
+from .reads import Query, Reads
 from .store import Rewriting
-from .writes import ADD_LABEL
 
 _ACTIONS = 500
+_SET_REASON = "UPDATE operator_actions SET reason = ? WHERE place = ?"
+_SET_DETAIL = "UPDATE operator_actions SET detail = ? WHERE place = ?"
 
 
 class Erasures(Reads):
@@ -31,7 +30,7 @@ class Erasures(Reads):
         """Leaves nothing on disk of what was changed, as far as the database can."""
 
     @abstractmethod
-    async def rewrite(self, table_id: str, change: Rewriting) -> int:
+    async def rewrite(self, table_id: str, change: Rewriting) -> int | None:
         """See `store.Journal`."""
 
     async def begin_erasure(self, erasure: Erasure) -> bool:
@@ -81,42 +80,17 @@ class Erasures(Reads):
 
     async def erase_at(self, table_id: str, erasure: Erasure) -> bool:
         """See `store.Journal`."""
-        change = personal.rewriting(erasure)
-        try:
-            await self.rewrite(table_id, change)
-            archived = False
-        except TableArchived:
-            await self._execute(await self._kept_beside(table_id, change))
-            archived = True
+        changed = await self.rewrite(table_id, personal.rewriting(erasure))
         before: int | None = None
         while found := await self.operator_actions(table_id, before, _ACTIONS):
             before = found[-1].place
-            masked = [(one, personal.action_without(one.action, erasure)) for one in found]
-            await self._execute(
-                [
-                    Query(
-                        "UPDATE operator_actions SET reason = ?, detail = ? WHERE place = ?",
-                        (action.reason, action.detail, one.place),
-                    )
-                    for one, action in masked
-                    if action != one.action
-                ]
-            )
-        return not archived
-
-    async def _kept_beside(self, table_id: str, change: Rewriting) -> list[Query]:
-        """What changes of a table whose events are in an archive."""
-        rows = await self._fetch(
-            Query("SELECT place, summary FROM tables WHERE table_id = ?", (table_id,))
-        )
-        place, summary = rows[0]
-        old = new_table((await self._fetch(Query(TABLE, (place,))))[0])
-        new = change.table(old)
-        gone = set(old.labels.items()) - set(new.labels.items())
-        added = set(new.labels.items()) - set(old.labels.items())
-        shown = None if summary is None else change.summary(summary)
-        return [
-            Query(UPDATE_TABLE, (new.request, json.dumps(dict(new.labels)), shown, place)),
-            *(Query(DELETE_LABEL, (*label, place)) for label in sorted(gone)),
-            *(Query(ADD_LABEL, (*label, place)) for label in sorted(added)),
-        ]
+            # Only what goes is written: somebody else may be erased at this moment, elsewhere.
+            queries = []
+            for place, was in ((one.place, one.action) for one in found):
+                action = personal.action_without(was, erasure)
+                if action.reason != was.reason:
+                    queries.append(Query(_SET_REASON, (action.reason, place)))
+                if action.detail != was.detail:
+                    queries.append(Query(_SET_DETAIL, (action.detail, place)))
+            await self._execute(queries)
+        return changed is not None

@@ -293,7 +293,7 @@ class PostgresJournal(Resealing, Erasures):
             )
         )
 
-    async def rewrite(self, table_id: str, change: Rewriting) -> int:
+    async def rewrite(self, table_id: str, change: Rewriting) -> int | None:
         """See `store.Journal`."""
         return await self._write(lambda db: rewrite(db, table_id, change, self._keys))
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from fangcheng_kit.postgres import numbered
 
-from .errors import TableArchived, TableNotOver, UnknownTable
+from .errors import TableNotOver, UnknownTable
 from .rewriting import DELETE_LABEL, TABLE, UPDATE_TABLE, Kept, made_anew
 from .sealing import JournalKeys
 from .store import Rewriting
 from .writes import ADD_LABEL
 
 
-async def rewrite(db: Any, table_id: str, change: Rewriting, keys: JournalKeys) -> int:
+async def rewrite(db: Any, table_id: str, change: Rewriting, keys: JournalKeys) -> int | None:
     """In the transaction that the connection is in; as `store.Journal.rewrite`."""
     # Archives of months lock this table for themselves: one comes before or after.
     await db.execute("LOCK TABLE archives IN ROW SHARE MODE")
@@ -28,8 +28,6 @@ async def rewrite(db: Any, table_id: str, change: Rewriting, keys: JournalKeys) 
     place, month, summary, done, archived = row
     if not done:
         raise TableNotOver(table_id)
-    if archived:
-        raise TableArchived(table_id)
     events = await db.fetch(
         "SELECT sequence, time_ms, body FROM events WHERE month = $1 AND place = $2", month, place
     )
@@ -42,4 +40,4 @@ async def rewrite(db: Any, table_id: str, change: Rewriting, keys: JournalKeys) 
     await db.execute(numbered(UPDATE_TABLE), *anew.table)
     await db.executemany(numbered(DELETE_LABEL), anew.labels_gone)
     await db.executemany(numbered(ADD_LABEL), anew.labels_added)
-    return len(anew.bodies)
+    return None if archived else len(anew.bodies)

@@ -58,7 +58,9 @@ def read_sqlite(db: sqlite3.Connection, table_id: str) -> Kept:
     place, done, summary = row
     if not done:
         raise TableNotOver(table_id)
-    events = db.execute("SELECT sequence, time_ms, body FROM events WHERE place = ?", (place,))
+    events = db.execute(
+        "SELECT sequence, time_ms, body FROM events WHERE place = ? ORDER BY sequence", (place,)
+    )
     return Kept(place, db.execute(TABLE, (place,)).fetchone(), summary, events.fetchall())
 
 
@@ -72,16 +74,21 @@ def overwriting(db: sqlite3.Connection) -> Iterator[None]:
         db.execute("PRAGMA secure_delete = 0")
 
 
-def write_sqlite(db: sqlite3.Connection, place: int, anew: Anew) -> None:
-    """In the transaction that the connection is in."""
+def write_sqlite(db: sqlite3.Connection, table_id: str, kept: Kept, anew: Anew) -> bool:
+    """In the transaction that the connection is in; False: somebody, perhaps another process, has
+    changed what was read, and nothing is written.
+    """
+    if read_sqlite(db, table_id) != kept:
+        return False
     with overwriting(db):
         db.executemany(
             "UPDATE events SET body = ? WHERE place = ? AND sequence = ?",
-            [(body, place, sequence) for body, sequence in anew.bodies],
+            [(body, kept.place, sequence) for body, sequence in anew.bodies],
         )
         db.execute(UPDATE_TABLE, anew.table)
         db.executemany(DELETE_LABEL, anew.labels_gone)
         db.executemany(ADD_LABEL, anew.labels_added)
+    return True
 
 
 async def made_anew(table_id: str, kept: Kept, change: Rewriting, keys: JournalKeys) -> Anew:

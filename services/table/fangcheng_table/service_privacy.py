@@ -10,7 +10,7 @@ import grpc.aio
 from fangcheng.table.v1 import privacy_pb2 as wire
 from fangcheng.table.v1.privacy_pb2_grpc import PrivacyServiceServicer
 from fangcheng_kit.principal import current
-from fangcheng_kit.privacy import Erasure, in_messages, labels_of
+from fangcheng_kit.privacy import erasure_of, in_messages
 
 from .erasing import Personal
 
@@ -38,15 +38,7 @@ class PrivacyServicer(PrivacyServiceServicer):
         self, request: wire.ErasePlayerRequest, context: Context
     ) -> wire.ErasePlayerResponse:
         """See the contract."""
-        erased = await self._personal.erase(
-            Erasure(
-                request_id=request.request_id,
-                player_id=request.player_id,
-                labels=labels_of(request.erase_labels),
-                keep_texts=request.keep_texts,
-                reason=request.reason,
-            )
-        )
+        erased = await self._personal.erase(erasure_of(request))
         self._log.info(
             "player erased",
             operator=current().subject,

@@ -117,7 +117,6 @@ class SqliteJournal(Resealing, Erasures):
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="journal-read")
         self._writer = threading.Thread(target=self._write_forever, name="journal-write")
         self._writer.start()
-        self._rewriting = asyncio.Lock()
         self._closed = False
 
     # Writing.
@@ -191,11 +190,16 @@ class SqliteJournal(Resealing, Erasures):
 
     async def rewrite(self, table_id: str, change: Rewriting) -> int:
         """See `store.Journal`."""
-        async with self._rewriting:
+
+        async def is_done() -> int | None:
             kept = await self._read(lambda db: read_sqlite(db, table_id))
             anew = await made_anew(table_id, kept, change, self._keys)
-            await self._write(lambda db: write_sqlite(db, kept.place, anew))
-        return len(anew.bodies)
+            written = await self._write(lambda db: write_sqlite(db, table_id, kept, anew))
+            return len(anew.bodies) if written else None
+
+        while (changed := await is_done()) is None:
+            pass  # from what is stored by now
+        return changed
 
     async def _execute(self, queries: Sequence[Query]) -> None:
         def do(db: sqlite3.Connection) -> None:

@@ -305,11 +305,13 @@ class Journal(Protocol):
     async def opening(self, table_id: str) -> Opening | None:
         """The newest opening of a table."""
 
-    async def rewrite(self, table_id: str, change: Rewriting) -> int:
+    async def rewrite(self, table_id: str, change: Rewriting) -> int | None:
         """Change what is kept of a table that is done, all or none: what must be forgotten goes.
 
-        Events keep their places and times; the log of operators stays as it is. Answers how many
-        events have changed. Raises `UnknownTable`, `TableNotOver` and `TableArchived`.
+        Events keep their places and times; the log of operators stays as it is. Of two that
+        rewrite the same table, in whichever processes, one starts from what the other has left.
+        Answers how many events have changed; None: they are in an archive, and what is kept beside
+        them has changed. Raises `UnknownTable` and `TableNotOver`.
         """
 
     async def reseal(self) -> Resealed:

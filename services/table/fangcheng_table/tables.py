@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Collection, Coroutine, Mapping
 from typing import Any
 
@@ -22,6 +20,7 @@ from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.wall import SECRET_BYTES
 
 from . import convert
+from .closed import ClosedTables
 from .codec import UnknownEvent
 from .dealing import chain_of
 from .errors import (
@@ -62,14 +61,11 @@ class Tables:
             around.metrics,
             around.log,
         )
-        self._most_archived = most_archived
         self._live: dict[str, LiveTable] = {}
         self._loading: dict[str, asyncio.Task[None]] = {}
         self._unreadable: set[str] = set()
         """Tables of this process that it cannot play."""
-        self._archive: OrderedDict[str, LiveTable] = OrderedDict()
-        self._erasures = 0
-        """Of the journal, when tables of the archive were known to have nothing that is erased."""
+        self._closed: ClosedTables[LiveTable] = ClosedTables(around.journal, most_archived)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._releasing: set[asyncio.Task[None]] = set()
         self._may_load = asyncio.Semaphore(MOST_LOADED_TOGETHER)
@@ -248,8 +244,8 @@ class Tables:
         found = self._live.get(table_id)
         if found is not None and not found.moved:
             return found
-        if archived := await self._archived(table_id):
-            return archived
+        if closed := await self._closed.get(table_id):
+            return closed
         if loading := self._loading.get(table_id):
             await asyncio.shield(loading)
             return self._live.get(table_id)
@@ -267,28 +263,15 @@ class Tables:
             return None
         if table_id in self._live:
             return None
+        erasures = await self._closed.erasures()
         table = await LiveTable.load(table_id, self._around, 0)
         if table.done:
-            self._put_away(table)
+            self._closed.put(table_id, table, erasures)
             return table
         if self._ownership.retiring and (others := await self.others()):
             # Whoever is asked takes it over.
             raise PlayedElsewhere(table_id, others[hash(table_id) % len(others)].endpoint)
         return None
-
-    async def _archived(self, table_id: str) -> LiveTable | None:
-        """A closed table from memory, unless somebody was erased since it came there."""
-        if table_id not in self._archive:
-            return None
-        with contextlib.suppress(JournalError):  # then what is known is all there is
-            erasures = await self._around.journal.erasures()
-            if erasures != self._erasures:
-                self._archive.clear()
-                self._erasures = erasures
-        found = self._archive.get(table_id)
-        if found is not None:
-            self._archive.move_to_end(table_id)
-        return found
 
     async def find(
         self, wanted: Filter, size: int, token: str
@@ -342,7 +325,7 @@ class Tables:
             self._release_later(self._release(table))
             return
         del self._live[table.table_id]
-        self._put_away(table)
+        self._closed.put(table.table_id, table)
 
     async def _release(self, table: LiveTable) -> None:
         """Leave a table to whoever claims it; only then its readers look for it elsewhere."""
@@ -363,11 +346,6 @@ class Tables:
         task = asyncio.get_running_loop().create_task(release)
         self._releasing.add(task)
         task.add_done_callback(self._releasing.discard)
-
-    def _put_away(self, table: LiveTable) -> None:
-        self._archive[table.table_id] = table
-        while len(self._archive) > self._most_archived:
-            self._archive.popitem(last=False)
 
 
 def _created(request: wire.CreateTableRequest) -> TableCreated:

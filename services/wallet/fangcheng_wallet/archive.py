@@ -23,6 +23,7 @@ import asyncpg
 
 from fangcheng_kit.files import keep
 from fangcheng_wallet.chain import DIGEST, digest_of
+from fangcheng_wallet.masks import may_lack_memo
 from fangcheng_wallet.postgres_reads import archived
 from fangcheng_wallet.postgres_writer import month_of
 
@@ -46,7 +47,7 @@ JOIN LATERAL (
 
 
 _DIGESTS = """
-SELECT operation, first_posting, digests, erased.operation IS NOT NULL AS is_erased
+SELECT operation, verb, first_posting, digests, erased.operation IS NOT NULL AS is_erased
 FROM links JOIN operations ON id = operation LEFT JOIN erased USING (operation)
 WHERE operation BETWEEN $1 AND $2
 """
@@ -191,9 +192,9 @@ async def _verify(
 def _is_linked(posting: dict[str, Any], link: asyncpg.Record | None) -> bool:
     if link is None:
         return False
-    if link["is_erased"]:
-        return True  # what is left of it is compared where the whole chain is
     at = (posting["id"] - link["first_posting"]) * DIGEST
     # The columns of the file are those that the chain covers, and the operation.
     covered = [value for name, value in posting.items() if name != "operation"]
+    if link["is_erased"] and may_lack_memo(link["verb"], covered):
+        return True  # what is left of it is compared where the whole chain is
     return bool(link["digests"][at : at + DIGEST] == digest_of(covered))

@@ -6,8 +6,9 @@ changed digest no longer leads to the head. Who rewrites everything that follows
 whoever has noted an earlier head elsewhere. The links are written a moment after the operations,
 so that no settlement waits for them.
 
-Of an operation that was masked (see ``masks``) the chain goes by the digests that it has; what is
-left of it must be what the last ``mask`` in the chain says.
+Of an operation that was masked (see ``masks``) the chain goes by the digest of it that was noted,
+and of its postings those that lost their memo are passed over; what is left of it must be what the
+last ``mask`` in the chain says.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from fangcheng_wallet.canonical import fingerprint, loads
-from fangcheng_wallet.masks import MaskBody, left, own
+from fangcheng_wallet.masks import MaskBody, left, may_lack_memo, own
 from fangcheng_wallet.store import ChainReport
 
 START = bytes(32)
@@ -108,7 +109,8 @@ def verify(
             said.update(loads(operation.body, MaskBody).operations)
         digests = [link.digests[at : at + DIGEST] for at in range(0, len(link.digests), DIGEST)]
         for posting, digest in zip(operation.postings, digests, strict=False):
-            if own_digest is None and digest_of(posting) != digest:
+            has_lost = own_digest is not None and may_lack_memo(operation.verb, posting)
+            if not has_lost and digest_of(posting) != digest:
                 return report(
                     f"Posting {posting[0]} of operation {operation.number} is not as it was "
                     "written.",

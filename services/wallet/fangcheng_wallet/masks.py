@@ -2,8 +2,10 @@
 
 Everything else stays: amounts, times, and the ids of players, requests and cases. The chain was
 made of what had been written. So a masked operation is noted with its *own* digest as the chain
-has it, and an operation ``mask`` in the chain says what is *left* of each: nobody can change a
-masked operation, or mask one, without it showing.
+has it, and an operation ``mask`` in the chain says what is *left* of each. A posting that has not
+lost its memo, and so every one of a settlement, is held against its digest as before. Who writes to
+the database past the service could add a ``mask`` of his own and change what lost a memo: the
+number of masked operations, which ``VerifyLedger`` tells, then rises without an erasure.
 """
 
 from __future__ import annotations
@@ -77,6 +79,11 @@ def own(fields: Sequence[Any]) -> bytes:
 def left(fields: Sequence[Any], postings: Sequence[Sequence[Any]]) -> str:
     """What a mask says is left of an operation."""
     return fingerprint([*fields, [tuple(one) for one in postings]]).hex()
+
+
+def may_lack_memo(verb: str, posting: Sequence[Any]) -> bool:
+    """Whether a posting of a masked operation may be one that has lost its memo."""
+    return verb in _TEXTS and not posting[_MEMO]
 
 
 def mask(written: Written, erasure: Erasure) -> Masked | None:

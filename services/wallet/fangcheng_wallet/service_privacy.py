@@ -8,7 +8,7 @@ from typing import Any
 from fangcheng.wallet.v1 import privacy_pb2 as wire
 from fangcheng.wallet.v1 import privacy_pb2_grpc
 from fangcheng_kit import principal
-from fangcheng_kit.privacy import Erasure, in_messages, labels_of
+from fangcheng_kit.privacy import erasure_of, in_messages
 from fangcheng_wallet.store import Store
 
 PRIVACY = "fangcheng.wallet.v1.PrivacyService"
@@ -33,15 +33,7 @@ class Privacy(privacy_pb2_grpc.PrivacyServiceServicer):
         self, request: wire.ErasePlayerRequest, context: Any
     ) -> wire.ErasePlayerResponse:
         """See the proto."""
-        done = await self._store.erase(
-            Erasure(
-                request_id=request.request_id,
-                player_id=request.player_id,
-                labels=labels_of(request.erase_labels),
-                keep_texts=request.keep_texts,
-                reason=request.reason,
-            )
-        )
+        done = await self._store.erase(erasure_of(request))
         self._log.info(
             "player erased",
             operator=principal.current().subject,

@@ -77,7 +77,8 @@ def connect(
         "grpc.service_config": SERVICE_CONFIG,
         "grpc.enable_retries": 1,
         "grpc.initial_reconnect_backoff_ms": 100,
-        "grpc.min_reconnect_backoff_ms": 100,
+        # How long a connection may take to stand. What is refused is tried again at once.
+        "grpc.min_reconnect_backoff_ms": 5_000,
         "grpc.max_reconnect_backoff_ms": 2_000,
         "grpc.dns_min_time_between_resolutions_ms": 5_000,
         "grpc.max_receive_message_length": max_message_bytes,

@@ -27,6 +27,18 @@ class _Label(Protocol):
     def value(self) -> str: ...
 
 
+class _Request(Protocol):
+    """``ErasePlayerRequest`` of any service."""
+
+    request_id: str
+    player_id: str
+    keep_texts: bool
+    reason: str
+
+    @property
+    def erase_labels(self) -> Iterable[_Label]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
     """What is to be erased of a player."""
@@ -53,9 +65,15 @@ class Erasure:
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
 
 
-def labels_of(erased: Iterable[_Label]) -> frozenset[tuple[str, str]]:
-    """``Erasure.labels`` from the wire."""
-    return frozenset((label.key, label.value) for label in erased)
+def erasure_of(request: _Request) -> Erasure:
+    """What a request asks for."""
+    return Erasure(
+        request_id=request.request_id,
+        player_id=request.player_id,
+        labels=frozenset((label.key, label.value) for label in request.erase_labels),
+        keep_texts=request.keep_texts,
+        reason=request.reason,
+    )
 
 
 def line(kind: str, **fields: Any) -> str:

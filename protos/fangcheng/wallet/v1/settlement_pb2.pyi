@@ -1167,7 +1167,7 @@ class ReverseSettlementRequest(_message.Message):
     key: _builtins.str
     """Its key."""
     reason: _builtins.str
-    """Why, in the caller's words; kept with the entries."""
+    """Why, in the caller's words; kept as the memo of the entries, where the players read it."""
     case_id: _builtins.str
     """The studio's id of the case; may be empty."""
     def __init__(

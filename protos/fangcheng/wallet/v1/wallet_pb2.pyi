@@ -360,7 +360,7 @@ class DepositRequest(_message.Message):
     amount: _builtins.int
     """Greater than 0, at most 2^53."""
     memo: _builtins.str
-    """What it is for, in the caller's words; kept with the entry."""
+    """What it is for, in the caller's words; kept with the entry, where the player reads it."""
     def __init__(
         self,
         *,
@@ -433,7 +433,7 @@ class WithdrawRequest(_message.Message):
     amount: _builtins.int
     """Greater than 0, at most 2^53."""
     memo: _builtins.str
-    """What it is for, in the caller's words; kept with the entry."""
+    """What it is for, in the caller's words; kept with the entry, where the player reads it."""
     def __init__(
         self,
         *,
@@ -538,7 +538,7 @@ class Entry(_message.Message):
     reference: _builtins.str
     """The request id, hold id or settlement key that caused it."""
     memo: _builtins.str
-    """The caller's words, if any."""
+    """The words of who deposited, withdrew, collected or reversed it, if any; the player reads them too."""
     @_builtins.property
     def time(self) -> _timestamp_pb2.Timestamp:
         """When it was written, by the wallet's clock; never before an earlier entry's."""
@@ -1048,7 +1048,7 @@ class CollectReceivableRequest(_message.Message):
     amount: _builtins.int
     """How much of it: greater than 0, at most what is owed (`Balance.owed`)."""
     reason: _builtins.str
-    """Why, in the caller's words; kept as the memo of the entries."""
+    """Why, in the caller's words; kept as the memo of the entries, where the player reads it."""
     case_id: _builtins.str
     """The studio's id of the case; may be empty."""
     write_off: _builtins.bool
@@ -1452,8 +1452,9 @@ class VerifyLedgerResponse(_message.Message):
     tampered_sequence: _builtins.int
     """Sequence of the first entry that was tampered with; 0: none."""
     erased: _builtins.int
-    """Operations of which texts or labels were erased (`PrivacyService`): the chain tells that nothing else
-    of them was changed since, and that of what they say now nothing was.
+    """Operations of which texts or labels were erased (`PrivacyService`): what they say now is held against
+    what the erasure left of them, and entries that lost no memo against the chain as ever. Note it with
+    the head: it rises by erasures alone.
     """
     def __init__(
         self,
