@@ -207,6 +207,21 @@ async def test_a_call_without_a_token_is_refused(running: Running, kind: str) ->
     assert (problem.code, problem.reason) == (grpc.StatusCode.UNAUTHENTICATED, "TOKEN_MISSING")
 
 
+@pytest.mark.parametrize("metadata", [[], [("authorization", "Bearer x.y.z")]])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_is_not_known_is_refused_before_his_request_is_received(
+    running: Running, kind: str, metadata: list[tuple[str, str]]
+) -> None:
+    async def never() -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+    async with grpc.aio.insecure_channel(running.address) as channel:
+        request: Any = channel.stream_unary(f"/{SERVICE}/{kind}")
+        problem = await refused(request(never(), metadata=metadata, timeout=60))
+    assert problem.code is grpc.StatusCode.UNAUTHENTICATED
+
+
 @pytest.mark.parametrize(
     ("token", "reason"),
     [

@@ -13,6 +13,7 @@ from fangcheng_kit.privacy import Erasure
 from fangcheng_table import convert, postgres
 from fangcheng_table.archive import archive
 from fangcheng_table.erasing import Personal
+from fangcheng_table.erasures import Erasures
 from fangcheng_table.errors import PlayerAtTable, RequestIdReused
 from fangcheng_table.events import OperatorActed, PlayerSeated, SeatPlan
 from fangcheng_table.migrations import JOURNAL
@@ -168,6 +169,25 @@ async def test_who_sits_or_sat_at_a_table_that_goes_on_is_not_erased(journal: Jo
     await journal.append("t1", some(3), epoch=1, done=True)
     assert not (await personal.erase(ERASURE)).replayed
     assert [one[0] for one in await journal.erasures_of("ann")] == ["erase-1"]
+
+
+async def test_what_was_done_to_its_end_is_not_done_again(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is written anew meanwhile, and all who play wait for it."""
+    await over(journal)
+    personal, wiped = Personal(journal, Records(journal)), []
+    assert isinstance(journal, Erasures)
+    wipe = journal._wipe
+
+    async def counted() -> None:
+        wiped.append(1)
+        await wipe()
+
+    monkeypatch.setattr(journal, "_wipe", counted)
+    for replayed in (False, True, True):
+        assert (await personal.erase(ERASURE)).replayed == replayed
+    assert len(wiped) == 1
 
 
 async def test_the_same_again_finishes_what_a_crash_left(

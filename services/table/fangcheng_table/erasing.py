@@ -52,7 +52,6 @@ class Personal:
 
     async def _erase(self, erasure: Erasure) -> Erased:
         if await self._journal.begin_erasure(erasure):
-            await self._journal.end_erasure(erasure.request_id)
             return Erased(0, 0, replayed=True)
         async for found in self._tables(erasure.player_id):
             if found.summary is None:

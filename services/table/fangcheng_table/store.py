@@ -324,7 +324,7 @@ class Journal(Protocol):
     # Personal data; see `personal`.
 
     async def begin_erasure(self, erasure: Erasure) -> bool:
-        """Note what is asked for; whether it was done before. Raises `RequestIdReused`."""
+        """Note what is asked for; whether it was done to its end. Raises `RequestIdReused`."""
 
     async def erase_at(self, table_id: str, erasure: Erasure) -> bool:
         """Take what is personal of a player out of a table that is done; whether that was all of

@@ -30,7 +30,7 @@ from fangcheng_kit.contract import Method
 from fangcheng_kit.identities import Identities
 from fangcheng_kit.limits import CallerLimits, Held, Rates
 from fangcheng_kit.metrics import CallMetrics, MethodMetrics
-from fangcheng_kit.tokens import ExpiredToken, InvalidToken, UnknownKey, Verified
+from fangcheng_kit.tokens import ExpiredToken, InvalidToken, Verified
 from fangcheng_kit.trace_context import PARENT_KEY, STATE_KEY, Trace
 from fangcheng_kit.tracing import OFF, Span, Tracing
 from fangcheng_kit.validation import Limits
@@ -74,6 +74,8 @@ class _Call:
     held: Held | None = None
     """What it counts as while it is under way."""
     verified: Verified | None = None
+    refused: errors.Unauthenticated | None = None
+    """Why, where its caller is nobody that is known."""
 
 
 _present: ContextVar[_Call] = ContextVar("fangcheng_call")
@@ -102,6 +104,9 @@ class Calls(grpc.aio.ServerInterceptor):
         self._streams: dict[asyncio.Task[Any], _Call] = {}
         self._ended: dict[asyncio.Task[Any], errors.ServiceError] = {}
         """Why streams were ended from here."""
+        self._refusing: grpc.RpcMethodHandler[Any, Any] = grpc.stream_stream_rpc_method_handler(
+            self._refuse
+        )
         self._lines = Rates()
         self._not_told = 0
         """Refused calls since the last of which the log tells."""
@@ -136,6 +141,13 @@ class Calls(grpc.aio.ServerInterceptor):
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 # nosec B101 # gRPC gives each call a task
         task.add_done_callback(lambda task: self._end(call, task))
+        if method is not None and method.need is not None:
+            # Before gRPC receives a request, which may be large: anybody could fill the memory.
+            try:
+                await self._identities.check(metadata)
+            except errors.Unauthenticated as error:
+                call.refused = error
+                return self._refusing
 
         wrapped = self._handlers.get(path)
         if wrapped is None:
@@ -222,12 +234,7 @@ class Calls(grpc.aio.ServerInterceptor):
         async def answer(received: Any, context: Any) -> bytes | None:
             call = _present.get()
             try:
-                try:
-                    self._admit(call, method, context)
-                except UnknownKey:
-                    if not await self._identities.verifier.renew():
-                        raise
-                    self._admit(call, method, context)
+                self._admit(call, method, context)
                 request = (
                     requests(received) if takes_stream else self._request(method, read, received)
                 )
@@ -247,6 +254,12 @@ class Calls(grpc.aio.ServerInterceptor):
             answer, response_serializer=write if gives_stream else None
         )
         return wrapped
+
+    async def _refuse(self, _: Any, context: Any) -> None:
+        """The handler of calls whose callers are not known; it reads nothing."""
+        call = _present.get()
+        if call.refused is not None:
+            await self._fail(call, context, call.refused)
 
     def _admit(self, call: _Call, method: Method, context: Any) -> None:
         caller = None

@@ -22,6 +22,7 @@ from fangcheng_kit.tokens import TokenVerifier, Verified
 CALLER_KEY = "fangcheng-caller-bin"
 """Metadata with the caller whose call is passed on: JSON, as ``passed_on`` writes it."""
 
+_MISSING = "TOKEN_MISSING", "The call carries no token."
 _ACTS = frozenset({"service", "operator"})
 _PASSES = frozenset({"service:table", "service:console"})
 
@@ -50,6 +51,21 @@ class Identities:
         self._service = service
         self._peer = peer
 
+    async def check(self, metadata: Iterable[tuple[str, Any]]) -> None:
+        """Look at a token while nothing but the metadata of a call is there.
+
+        ``Unauthenticated`` for one that is not good, and for none where no certificate counts. The
+        keys are read anew where the token's is not known.
+        """
+        bearer = None
+        for key, value in metadata:
+            if key == "authorization":
+                bearer = value
+        if bearer is not None:
+            await self.verifier.checked(_token(bearer))
+        elif self._peer is None:
+            raise Unauthenticated(*_MISSING)
+
     def of(self, metadata: Iterable[tuple[str, Any]], context: Context) -> Verified:
         """Who makes a call with this metadata.
 
@@ -68,22 +84,16 @@ class Identities:
                 passed = value
         peer = None if self._peer is None else self._peer(context.auth_context())
         if bearer is not None:
-            verified = self._bearers(bearer)
+            verified = self.verifier.verified(_token(bearer))
         elif peer is not None:
             verified = Verified(peer, None)
         else:
-            raise Unauthenticated("TOKEN_MISSING", "The call carries no token.")
+            raise Unauthenticated(*_MISSING)
         if passed is not None:
             return replace(verified, principal=self._passed(verified.principal, passed))
         if act_as is not None:
             return replace(verified, principal=_acting(verified.principal, act_as))
         return verified
-
-    def _bearers(self, bearer: object) -> Verified:
-        scheme, _, token = str(bearer).partition(" ")
-        if scheme.lower() != "bearer" or not token:
-            raise Unauthenticated("TOKEN_INVALID", "Expected the metadata authorization: Bearer …")
-        return self.verifier.verified(token)
 
     def _passed(self, by: Principal, value: Any) -> Principal:
         """The caller for whom one service vouches to another, where it may."""
@@ -99,6 +109,13 @@ class Identities:
                 "CALLER_NOT_ALLOWED", f"{by.subject} may not call for this caller here."
             )
         return caller
+
+
+def _token(bearer: object) -> str:
+    scheme, _, token = str(bearer).partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise Unauthenticated("TOKEN_INVALID", "Expected the metadata authorization: Bearer …")
+    return token
 
 
 def passed_on(caller: Principal) -> tuple[str, bytes]:
