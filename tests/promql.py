@@ -14,7 +14,13 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from fangcheng_console.metrics import Metrics as ConsoleMetrics
 from fangcheng_evaluation.metrics import Metrics as EvaluationMetrics
-from fangcheng_kit.metrics import CallMetrics, ProcessMetrics, new_registry
+from fangcheng_kit.metrics import (
+    CallMetrics,
+    CertificateMetrics,
+    KeySetMetrics,
+    ProcessMetrics,
+    new_registry,
+)
 from fangcheng_matchmaking.metrics import Metrics as MatchmakingMetrics
 from fangcheng_table.metrics import TableMetrics
 from fangcheng_wallet.metrics import WalletMetrics
@@ -76,6 +82,8 @@ def registered() -> dict[str, frozenset[str]]:
     """The labels of every series that our processes may have, by its name."""
     registry = new_registry()
     CallMetrics(registry)
+    CertificateMetrics(registry).used([("own", 0.0)])
+    KeySetMetrics(registry)
     ProcessMetrics(registry, "table")
     ConsoleMetrics(registry)
     EvaluationMetrics(registry, ["riverside"])

@@ -52,9 +52,14 @@ SERVICES = {
 }
 CALLS = {
     "evaluation": ("EvaluationService",),
-    "matchmaking": ("MatchmakingService", "MatchmakingOperationsService", "RoomService"),
-    "table": ("TableService", "TableRecordService", "TableOperationsService"),
-    "wallet": ("WalletService", "SettlementService"),
+    "matchmaking": (
+        "MatchmakingService",
+        "MatchmakingOperationsService",
+        "PrivacyService",
+        "RoomService",
+    ),
+    "table": ("TableService", "TableRecordService", "TableOperationsService", "PrivacyService"),
+    "wallet": ("WalletService", "SettlementService", "PrivacyService"),
     "console": (),
 }
 

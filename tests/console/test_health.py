@@ -85,6 +85,7 @@ def test_nothing_is_found_where_nothing_is_wrong(suite: Suite) -> None:
 OUTBOX = "fangcheng_table_outbox_oldest_age_seconds"
 WAITING = "fangcheng_matchmaking_waiting_tickets"
 OLDEST = "fangcheng_matchmaking_oldest_ticket_age_seconds"
+ENDS = "fangcheng_certificate_expires_timestamp_seconds"
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,9 @@ OLDEST = "fangcheng_matchmaking_oldest_ticket_age_seconds"
             "PoolPaused",
         ),
         ("table", {"fangcheng_table_unowned": 1}, "TablesUnowned"),
+        ("table", {"fangcheng_certificate_files_bad": 1}, "IdentitiesNotRead"),
+        ("wallet", {ENDS: {("own",): NOW + 6.9 * 86_400}}, "CertificateEndsSoon"),
+        ("wallet", {ENDS: {("own",): NOW - 1}}, "CertificateEndsSoon"),
         (
             "evaluation",
             {
@@ -132,6 +136,7 @@ def test_a_gauge_is_found(suite: Suite, service: str, series: dict[str, Any], na
     [
         ("matchmaking", "fangcheng_matchmaking_repeated_steps_total", (), 7, "MatchesStuck"),
         ("table", "fangcheng_table_taken_over_total", (), 1, "TablesTakenOver"),
+        ("table", "fangcheng_key_set_failures_total", (), 1, "IdentitiesNotRead"),
         ("table", "fangcheng_table_journal_failures_total", (), 1, "JournalFailing"),
         ("table", "fangcheng_table_failures_total", (), 1, "TableFailed"),
         (
@@ -193,6 +198,11 @@ def test_slow_answers_and_late_loops_are_found(suite: Suite) -> None:
             },
         )
     assert suite.names() == ["PromptsDelayed", "EventLoopLag"]
+
+
+def test_a_certificate_with_more_than_a_week_left_is_in_order(suite: Suite) -> None:
+    suite.tells("wallet", fangcheng_certificate_files_bad=0, **{ENDS: {("own",): NOW + 8 * 86_400}})
+    assert suite.found() == []
 
 
 def test_tables_that_fail_again_and_again_are_worse_than_one_that_fails(suite: Suite) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -27,6 +28,7 @@ TOKEN = mint_token(KEY, "operator")
 OURS = Authority.new("ours")
 OTHERS = Authority.new("another's")
 TABLE = OURS.issue("service/table")
+P256 = bytes.fromhex("06082a8648ce3d030107")  # its object identifier, in DER
 
 
 @pytest.fixture(autouse=True)
@@ -171,6 +173,21 @@ def no_key(folder: Folder) -> None:
     replace(folder.key, b"secret")
 
 
+def strange_key(folder: Folder) -> None:
+    replace(folder.key, strange(folder.key.read_bytes()))
+
+
+def strange_certificate(folder: Folder) -> None:
+    replace(folder.certificate, strange(folder.certificate.read_bytes()))
+
+
+def strange(pem: bytes) -> bytes:
+    """The same of a curve that nobody knows, instead of P-256."""
+    first, *lines, last = pem.splitlines()
+    der = base64.b64decode(b"".join(lines)).replace(P256, P256[:-1] + b"\x77")
+    return b"\n".join((first, base64.encodebytes(der).strip(), last, b""))
+
+
 def gone(folder: Folder) -> None:
     folder.trusted.unlink()
 
@@ -181,6 +198,8 @@ FAULTS = [
     (of_another, r"TLS_KEY: \S+own\.key is not the key of the certificate in \S+own\.pem"),
     (half, r"TLS_CERTIFICATE: \S+own\.pem holds no certificate in PEM"),
     (no_key, r"TLS_KEY: \S+own\.key holds no private key in PEM without a password"),
+    (strange_key, r"TLS_KEY: \S+own\.key holds no private key in PEM .*, of a kind that is known"),
+    (strange_certificate, r"TLS_CERTIFICATE: \S+own\.pem is for a key of a kind that is not known"),
     (gone, r"TLS_CLIENT_CA: cannot read \S+ca\.pem: No such file or directory"),
 ]
 

@@ -270,8 +270,12 @@ def test_a_file_holds_the_token_of_a_service(
     assert file.token() == second
     path.write_text("")
     with capture_logs() as logged:
+        assert {file.token(), file.token()} == {second}
+        path.unlink()
         assert file.token() == second
-    assert logged[0]["problem"] == "what it holds is no token"
+    # Each problem is told once, however many calls are made meanwhile.
+    told = [line["problem"] for line in logged]
+    assert told == ["what it holds is no token", "it cannot be read: No such file or directory"]
 
 
 @pytest.mark.parametrize(

@@ -34,14 +34,15 @@ def test_pools_beyond_the_most_are_measured_together() -> None:
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     queue = queue_of(ticket(1), ticket(2))
-    metrics.measure(offers(MOST_POOLS + 3), lambda pool: [queue], lambda: {"pool-0", "pool-29"})
+    beyond, last = f"pool-{MOST_POOLS + 1}", f"pool-{MOST_POOLS + 2}"
+    metrics.measure(offers(MOST_POOLS + 3), lambda pool: [queue], lambda: {"pool-0", beyond})
     assert pools(registry) == {f"pool-{number}" for number in range(MOST_POOLS)} | {"other"}
     assert value(registry, "waiting_tickets", pool="pool-0", kind="player") == 2
     assert value(registry, "waiting_tickets", pool="other", kind="player") == 6
     assert value(registry, "paused", pool="pool-0") == value(registry, "paused", pool="other") == 1
     assert value(registry, "fill_after_seconds", pool="other") == MOST_POOLS + 2
     metrics.returned("pool-3")
-    metrics.returned("pool-30")
+    metrics.returned(last)
     metrics.returned("nobody-knows-it")
     assert value(registry, "matches_total", pool="pool-3", outcome="returned") == 1
     assert value(registry, "matches_total", pool="other", outcome="returned") == 2

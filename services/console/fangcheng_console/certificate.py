@@ -11,6 +11,8 @@ import structlog
 from fangcheng_kit import StartFailed
 
 _LOOKS_SECONDS = 1.0
+_NONE = ""
+"""No password: without one OpenSSL asks for it at the terminal, and everything waits."""
 
 
 class Certificate:
@@ -24,7 +26,7 @@ class Certificate:
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             self._seen = self._stamps()
-            self.context.load_cert_chain(*self._files)
+            self.context.load_cert_chain(*self._files, password=_NONE)
         except OSError as error:
             raise StartFailed(
                 f"the page's certificate cannot be used, {self._files[0]}: {error}"
@@ -36,18 +38,22 @@ class Certificate:
 
     async def watch(self) -> None:
         """Look at the files until cancelled; those that cannot be used leave the last in force."""
+        problem = ""
         while True:
             await asyncio.sleep(_LOOKS_SECONDS)
             try:
                 if (seen := self._stamps()) == self._seen:
                     continue
                 # Tried out first: what goes wrong midway would leave half of it in the other.
-                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*self._files)
-                self.context.load_cert_chain(*self._files)
+                trial = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                trial.load_cert_chain(*self._files, password=_NONE)
+                self.context.load_cert_chain(*self._files, password=_NONE)
             except OSError as error:  # ssl.SSLError is one
-                self._log.warning("the page's certificate was not read", problem=str(error))
+                if problem != str(error):
+                    problem = str(error)
+                    self._log.warning("the page's certificate was not read", problem=problem)
             else:
-                self._seen = seen
+                self._seen, problem = seen, ""
 
     def _stamps(self) -> list[tuple[int, int]]:
         return [(stat.st_mtime_ns, stat.st_ino) for stat in (path.stat() for path in self._files)]

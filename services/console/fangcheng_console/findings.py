@@ -24,6 +24,7 @@ Severity = Literal["page", "ticket", "note"]
 _ORDER = ("page", "ticket", "note")
 
 _MINUTE = 60.0
+_DAY = 86_400.0
 _BOARDS = {
     "matchmaking": "fangcheng-matchmaking",
     "table": "fangcheng-tables",
@@ -122,6 +123,15 @@ def _of_process(one: Process, service: str, now: float, *, is_only: bool) -> Ite
     late = lag(one)
     if late is not None and late > 0.1:
         yield finding("EventLoopLag", seconds=late)
+    if one.value("fangcheng_certificate_files_bad") or one.increase(
+        "fangcheng_key_set_failures_total", 10 * _MINUTE
+    ):
+        yield finding("IdentitiesNotRead")
+    ends = one.series("fangcheng_certificate_expires_timestamp_seconds")
+    for (certificate,), end in ends.items():
+        left = max(end - now, 0.0)
+        if left < 7 * _DAY:
+            yield finding("CertificateEndsSoon", certificate=certificate, seconds=left)
 
 
 def lag(process: Process) -> float | None:

@@ -45,7 +45,10 @@ Snapshot = dict[str, dict[Key, float]]
 
 SERIES: Mapping[str, tuple[str, ...]] = {
     "fangcheng_build_info": ("service", "version"),
+    "fangcheng_certificate_expires_timestamp_seconds": ("certificate",),
+    "fangcheng_certificate_files_bad": (),
     "fangcheng_event_loop_lag_seconds_bucket": ("le",),
+    "fangcheng_key_set_failures_total": (),
     "grpc_server_handled_total": ("grpc_code", "grpc_type", "grpc_method"),
     "process_cpu_seconds_total": (),
     "process_resident_memory_bytes": (),

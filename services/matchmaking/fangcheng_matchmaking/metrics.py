@@ -22,7 +22,7 @@ _REASONS = (
 # Closest around the promise of 3 seconds; the longest are those of a pool that nobody comes to.
 _WAIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600)
 
-MOST_POOLS = 28
+MOST_POOLS = 26
 """Pools that have series of their own, the first of the file: 34 each, of 2,000 in all."""
 REST = "other"
 """All other pools, private rooms, and pools that are gone, under one label."""

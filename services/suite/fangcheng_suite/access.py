@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ class Access:
 
     target_of: Callable[[str], str]
     """The gRPC target of a service by its name."""
-    key: str | SigningKey
+    key: str | SigningKey = field(repr=False)
     """That of development, or one of the key set."""
     ca_file: Path | None = None
     """Certificates to trust; connections are then TLS, by way of the edge: services have none."""

@@ -10,7 +10,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class Issued:
     """A certificate and its key, in PEM."""
 
     certificate: bytes
-    key: bytes
+    key: bytes = field(repr=False)
 
 
 class Authority:

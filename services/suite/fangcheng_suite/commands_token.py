@@ -112,9 +112,10 @@ def dev_keys(
         with os.fdopen(descriptor, "wb") as file:
             file.write(pem)
         public.write_text(key.key_set(), "utf-8")
-    except FileExistsError:
+    except FileExistsError as error:
+        there = error.filename
         raise SuiteError(
-            f"there is {private} already", "Remove it, or name another folder."
+            f"there is {there} already", "Remove it, or name another folder."
         ) from None
     except OSError as error:
         raise SuiteError(f"cannot write into {folder}: {error.strerror}") from error

@@ -41,7 +41,7 @@ class SuiteFile:
 
     pid: int
     """Process id of the launcher."""
-    key: str
+    key: str = field(repr=False)
     """Development key that signs tokens; a secret."""
     services: dict[str, tuple[Address, ...]] = field(default_factory=dict)
     """Addresses by service; several for `evaluation`."""

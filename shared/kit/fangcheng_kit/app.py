@@ -116,10 +116,11 @@ class Kit:
         scopes: Sequence[str] = (),
         **options: Any,
     ) -> grpc.aio.Channel:
-        """A channel to another service, with this one's own token and a deadline for every call.
+        """A channel to another service, with who this one is and a deadline for every call.
 
-        ``scopes``: of the token, such as ``act_as`` for a service that calls for players too; a
-        token that comes from a file has its own.
+        Its token says who it is, or where it has none, its certificate. ``scopes``: of a token that
+        is made here, such as ``act_as`` for a service that calls for players too; one that comes
+        from a file has its own.
         Passes on the request id and the trace of the call that is being handled. The kit closes the
         channel after the service, and follows when certificates change. ``options`` as for
         ``fangcheng_client.connect``. ``StartFailed`` where calls would leave this host unencrypted.
@@ -278,9 +279,9 @@ class _Stop:
 async def serving(name: str, settings: S, open_service: OpenService[S]) -> AsyncIterator[Running]:
     """Serve a service while the ``async with`` lasts; at its end streams are ended, calls finish.
 
-    Raises ``StartFailed`` where an address, the key set or the service's token cannot be had,
-    ``ContractError`` where a proto or a
-    servicer lacks what it needs, and what ``open_service`` raises.
+    Raises ``StartFailed`` where an address, a certificate, the key set or the service's token
+    cannot be had, ``ContractError`` where a proto or a servicer lacks what it needs, and what
+    ``open_service`` raises.
     """
     kit = Kit(name, settings)
     for danger in settings.dangers():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import grpc
 import structlog
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
@@ -40,7 +41,7 @@ class _Read:
     """What the files held."""
 
     certificate: bytes | None = None
-    key: bytes | None = None
+    key: bytes | None = field(default=None, repr=False)
     client_ca: bytes | None = None
     ca: bytes | None = None
     expires: tuple[tuple[str, datetime], ...] = ()
@@ -160,7 +161,8 @@ def _read(settings: Settings) -> _Read:
         chain = _certificates("TLS_CERTIFICATE", settings.tls_certificate, certificate)
         for one in chain:
             _in_time("TLS_CERTIFICATE", settings.tls_certificate, one, now)
-        if _public(chain[0].public_key()) != _public(_private(settings.tls_key, key).public_key()):
+        holders = _public(_holders_key(settings.tls_certificate, chain[0]))
+        if holders != _public(_private(settings.tls_key, key).public_key()):
             raise BadCertificates(
                 f"TLS_KEY: {settings.tls_key} is not the key of the certificate in "
                 f"{settings.tls_certificate}"
@@ -205,9 +207,19 @@ def _certificates(setting: str, path: Path, data: bytes) -> Sequence[x509.Certif
 def _private(path: Path, data: bytes) -> Any:
     try:
         return load_pem_private_key(data, password=None)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise BadCertificates(
-            f"TLS_KEY: {path} holds no private key in PEM without a password"
+            f"TLS_KEY: {path} holds no private key in PEM without a password, of a kind that is "
+            "known here"
+        ) from None
+
+
+def _holders_key(path: Path, certificate: x509.Certificate) -> Any:
+    try:
+        return certificate.public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        raise BadCertificates(
+            f"TLS_CERTIFICATE: {path} is for a key of a kind that is not known here"
         ) from None
 
 

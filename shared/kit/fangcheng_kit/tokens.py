@@ -126,6 +126,7 @@ class TokenFile:
         self._path = path
         self._subject = subject
         self._log = structlog.get_logger()
+        self._problem = ""
         self._token = self._read()
 
     def token(self) -> str:
@@ -133,8 +134,11 @@ class TokenFile:
         if time.monotonic() >= self._look_at:
             try:
                 self._token = self._read()
+                self._problem = ""
             except BadTokenFile as error:
-                self._log.error("token not read", path=str(self._path), problem=str(error))
+                if self._problem != str(error):
+                    self._problem = str(error)
+                    self._log.error("token not read", path=str(self._path), problem=self._problem)
         return self._token
 
     def _read(self) -> str:
@@ -144,7 +148,7 @@ class TokenFile:
             claims = jwt.decode(token, options={"verify_signature": False})
         except OSError as error:
             raise BadTokenFile(f"it cannot be read: {error.strerror}") from None
-        except (jwt.InvalidTokenError, ValueError):
+        except (jwt.InvalidTokenError, ValueError, RecursionError):
             raise BadTokenFile("what it holds is no token") from None
         if claims.get("sub") != self._subject:
             raise BadTokenFile(f"its token is of {claims.get('sub')!r}, not of {self._subject}")
