@@ -119,11 +119,11 @@ def test_wrong_codes_and_refused_ones_are_counted_apart() -> None:
     assert value(name, {"outcome": "refused"}) == 3
 
 
-def test_codes_are_six_digits_of_equal_chance() -> None:
+def test_codes_are_eight_digits_of_equal_chance() -> None:
     codes = [code for seed in range(400) for code in drawn(random.Random(seed))]
     assert len(codes) == 400 * CODES
-    assert all(len(code) == 6 and code.isdecimal() for code in codes)
-    for place in range(6):
+    assert all(len(code) == 8 and code.isdecimal() for code in codes)
+    for place in range(8):
         counts = [sum(code[place] == digit for code in codes) for digit in "0123456789"]
         assert min(counts) > 1_800
         assert max(counts) < 2_200

@@ -46,7 +46,7 @@ rooms:
 DECIDED = {wire.ROOM_STATE_OPEN, wire.ROOM_STATE_PLAYING}
 ROOM = rooms.Room(
     room_id="r",
-    code="048213",
+    code="04821377",
     request_id="q",
     opener_id="a",
     template_id="free",
@@ -161,7 +161,7 @@ async def gathered(world: World, template_id: str, *player_ids: str) -> list[Gue
 
 async def test_friends_meet_by_a_code_and_sit_where_they_want(world: World) -> None:
     ming, lan, ju, zhu = await gathered(world, "free", "ming", "lan", "ju", "zhu")
-    assert len(ming.room.code) == 6
+    assert len(ming.room.code) == 8
     await lan.sit(1)
     room = await zhu.now()
     assert (room.owner_id, [one.player_id for one in room.guests]) == (
@@ -374,7 +374,7 @@ async def test_what_is_unknown_of_a_room_is_named(world: World) -> None:
     stranger = await world.guest("s")
     stranger.room = a.room
     for call, field in (
-        (stranger.enter("000000" if a.room.code != "000000" else "111111"), "code"),
+        (stranger.enter("00000000" if a.room.code != "00000000" else "11111111"), "code"),
         (stranger.sit(3), "room_id"),
         (a.turn_out("s"), "player_id"),
     ):

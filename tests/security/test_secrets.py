@@ -49,7 +49,7 @@ def test_no_secret_is_in_a_log_a_trace_or_a_metric(
         f"{name} in {where}"
         for name, secret in evening.secrets.items()
         for where, text in written.items()
-        # Six digits may stand within a time or an id.
+        # Eight digits may stand within a time or an id.
         if secret in text and re.search(rf"(?<![\w.-]){re.escape(secret)}(?![\w-])", text)
     ]
     assert found == []

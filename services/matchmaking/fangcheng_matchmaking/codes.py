@@ -1,8 +1,8 @@
 """The codes of private rooms, and who tries too many of them.
 
-A code has six digits, drawn from the system's own source of chance: 19.9 bits, so that with a
-hundred rooms open one try in ten thousand finds one. That is no secret to keep people out by for
-long; what keeps them out is that wrong ones are few: ten a minute of one player, however many
+A code has eight digits, drawn from the system's own source of chance: 26.6 bits, so that with a
+hundred rooms open one try in a million finds one. That alone would not keep people out for long;
+what does is that wrong ones are few: ten a minute of one player, however many
 connections he has, and a number that is set for all players together, half of it for those of one
 gateway, which can name as many players as it likes. A player with the code of a room that there is
 uses up none of that; while too many are wrong, he waits as all others do.
@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from . import rooms
 from .metrics import Metrics
 
+DIGITS = 8
 CODES = 50
 """Codes that are drawn for a room; the first that is free is taken."""
 MOST_WRONG = 10
@@ -42,7 +43,7 @@ class TooManyCodes(rooms.RoomRefusal):
 
 def drawn(chance: random.Random) -> list[str]:
     """Codes for a room."""
-    return [f"{chance.randrange(1_000_000):06}" for _ in range(CODES)]
+    return [f"{chance.randrange(10**DIGITS):0{DIGITS}}" for _ in range(CODES)]
 
 
 class WrongCodes:

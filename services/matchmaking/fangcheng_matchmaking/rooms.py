@@ -65,7 +65,7 @@ class Room:
 
     room_id: str
     code: str
-    """Six digits; another room may have them once this one is closed."""
+    """Eight digits; another room may have them once this one is closed."""
     request_id: str
     """Of whoever opened it; a repeat is answered with the room."""
     opener_id: str

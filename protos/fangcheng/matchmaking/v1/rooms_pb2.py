@@ -29,7 +29,7 @@ from fangcheng.rules.v1 import rules_pb2 as fangcheng_dot_rules_dot_v1_dot_rules
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$fangcheng/matchmaking/v1/rooms.proto\x12\x18\x66\x61ngcheng.matchmaking.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a*fangcheng/matchmaking/v1/matchmaking.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x03\n\x0cRoomTemplate\x12\x13\n\x0btemplate_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x30\n\x05rules\x18\x03 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoice\x12\x33\n\x06stakes\x18\x04 \x03(\x0b\x32#.fangcheng.matchmaking.v1.PoolStake\x12/\n\x04\x66\x65\x65s\x18\x05 \x03(\x0b\x32!.fangcheng.matchmaking.v1.PoolFee\x12\x35\n\nowner_fees\x18\x06 \x03(\x0b\x32!.fangcheng.matchmaking.v1.PoolFee\x12\x11\n\thold_only\x18\x07 \x01(\x08\x12\r\n\x05hands\x18\x08 \x01(\r\x12\x0e\n\x06rounds\x18\t \x01(\r\x12\x16\n\x0estarting_chips\x18\n \x01(\x03\x12\x35\n\x07\x63hoices\x18\x0b \x03(\x0b\x32$.fangcheng.matchmaking.v1.RoomChoice\"M\n\nRoomChoice\x12\x0e\n\x06option\x18\x01 \x01(\t\x12/\n\x06values\x18\x02 \x03(\x0b\x32\x1f.fangcheng.rules.v1.OptionValue\"L\n\tRoomGuest\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0f\n\x07profile\x18\x02 \x01(\x0c\x12\x0c\n\x04seat\x18\x03 \x01(\r\x12\r\n\x05ready\x18\x04 \x01(\x08\"\xa3\x03\n\x04Room\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x13\n\x0btemplate_id\x18\x03 \x01(\t\x12\x30\n\x05rules\x18\x04 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoice\x12\x32\n\x05state\x18\x05 \x01(\x0e\x32#.fangcheng.matchmaking.v1.RoomState\x12\x10\n\x08owner_id\x18\x06 \x01(\t\x12\x33\n\x06guests\x18\x07 \x03(\x0b\x32#.fangcheng.matchmaking.v1.RoomGuest\x12+\n\x07\x65xpires\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08table_id\x18\t \x01(\t\x12\x10\n\x08\x65ndpoint\x18\n \x01(\t\x12:\n\x06labels\x18\x0b \x03(\x0b\x32*.fangcheng.matchmaking.v1.Room.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x1a\n\x18ListRoomTemplatesRequest\"V\n\x19ListRoomTemplatesResponse\x12\x39\n\ttemplates\x18\x01 \x03(\x0b\x32&.fangcheng.matchmaking.v1.RoomTemplate\"\xa7\x03\n\x0fOpenRoomRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1e\n\x0btemplate_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12Y\n\x07options\x18\x03 \x03(\x0b\x32\x36.fangcheng.matchmaking.v1.OpenRoomRequest.OptionsEntryB\x10\xbaH\r\x9a\x01\n\x10 \"\x06r\x04\x10\x01\x18@\x12\x19\n\x07profile\x18\x04 \x01(\x0c\x42\x08\xbaH\x05z\x03\x18\x80\x08\x12^\n\x06labels\x18\x05 \x03(\x0b\x32\x35.fangcheng.matchmaking.v1.OpenRoomRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x08\"\x06r\x04\x10\x01\x18?*\x05r\x03\x18\x80\x01\x1aO\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12.\n\x05value\x18\x02 \x01(\x0b\x32\x1f.fangcheng.rules.v1.OptionValue:\x02\x38\x01\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"@\n\x10OpenRoomResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\"N\n\x10\x45nterRoomRequest\x12\x1f\n\x04\x63ode\x18\x01 \x01(\tB\x11\xbaH\x0er\x0c\x32\n^[0-9]{6}$\x12\x19\n\x07profile\x18\x02 \x01(\x0c\x42\x08\xbaH\x05z\x03\x18\x80\x08\"A\n\x11\x45nterRoomResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\".\n\x10LeaveRoomRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"\x13\n\x11LeaveRoomResponse\"F\n\x11\x43hooseSeatRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x15\n\x04seat\x18\x02 \x01(\rB\x07\xbaH\x04*\x02\x18\x03\"B\n\x12\x43hooseSeatResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\"<\n\x0fSetReadyRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\r\n\x05ready\x18\x02 \x01(\x08\"@\n\x10SetReadyResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\"K\n\x0eTurnOutRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x1d\n\tplayer_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"?\n\x0fTurnOutResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\".\n\x10StartRoomRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"A\n\x11StartRoomResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\".\n\x10WatchRoomRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"A\n\x11WatchRoomResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room*\x84\x01\n\tRoomState\x12\x1a\n\x16ROOM_STATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fROOM_STATE_OPEN\x10\x01\x12\x17\n\x13ROOM_STATE_STARTING\x10\x02\x12\x16\n\x12ROOM_STATE_PLAYING\x10\x03\x12\x15\n\x11ROOM_STATE_CLOSED\x10\x04\x32\xa4\x08\n\x0bRoomService\x12\x8a\x01\n\x11ListRoomTemplates\x12\x32.fangcheng.matchmaking.v1.ListRoomTemplatesRequest\x1a\x33.fangcheng.matchmaking.v1.ListRoomTemplatesResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12o\n\x08OpenRoom\x12).fangcheng.matchmaking.v1.OpenRoomRequest\x1a*.fangcheng.matchmaking.v1.OpenRoomResponse\"\x0c\x90\x02\x02\xb2\xe1\x18\x05\n\x01\x01 \x1e\x12r\n\tEnterRoom\x12*.fangcheng.matchmaking.v1.EnterRoomRequest\x1a+.fangcheng.matchmaking.v1.EnterRoomResponse\"\x0c\x90\x02\x02\xb2\xe1\x18\x05\n\x01\x01 \x1e\x12p\n\tLeaveRoom\x12*.fangcheng.matchmaking.v1.LeaveRoomRequest\x1a+.fangcheng.matchmaking.v1.LeaveRoomResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12s\n\nChooseSeat\x12+.fangcheng.matchmaking.v1.ChooseSeatRequest\x1a,.fangcheng.matchmaking.v1.ChooseSeatResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12m\n\x08SetReady\x12).fangcheng.matchmaking.v1.SetReadyRequest\x1a*.fangcheng.matchmaking.v1.SetReadyResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12j\n\x07TurnOut\x12(.fangcheng.matchmaking.v1.TurnOutRequest\x1a).fangcheng.matchmaking.v1.TurnOutResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12p\n\tStartRoom\x12*.fangcheng.matchmaking.v1.StartRoomRequest\x1a+.fangcheng.matchmaking.v1.StartRoomResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12o\n\tWatchRoom\x12*.fangcheng.matchmaking.v1.WatchRoomRequest\x1a+.fangcheng.matchmaking.v1.WatchRoomResponse\"\x07\xb2\xe1\x18\x03\n\x01\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$fangcheng/matchmaking/v1/rooms.proto\x12\x18\x66\x61ngcheng.matchmaking.v1\x1a\x1b\x62uf/validate/validate.proto\x1a fangcheng/access/v1/access.proto\x1a*fangcheng/matchmaking/v1/matchmaking.proto\x1a\x1e\x66\x61ngcheng/rules/v1/rules.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x03\n\x0cRoomTemplate\x12\x13\n\x0btemplate_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x30\n\x05rules\x18\x03 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoice\x12\x33\n\x06stakes\x18\x04 \x03(\x0b\x32#.fangcheng.matchmaking.v1.PoolStake\x12/\n\x04\x66\x65\x65s\x18\x05 \x03(\x0b\x32!.fangcheng.matchmaking.v1.PoolFee\x12\x35\n\nowner_fees\x18\x06 \x03(\x0b\x32!.fangcheng.matchmaking.v1.PoolFee\x12\x11\n\thold_only\x18\x07 \x01(\x08\x12\r\n\x05hands\x18\x08 \x01(\r\x12\x0e\n\x06rounds\x18\t \x01(\r\x12\x16\n\x0estarting_chips\x18\n \x01(\x03\x12\x35\n\x07\x63hoices\x18\x0b \x03(\x0b\x32$.fangcheng.matchmaking.v1.RoomChoice\"M\n\nRoomChoice\x12\x0e\n\x06option\x18\x01 \x01(\t\x12/\n\x06values\x18\x02 \x03(\x0b\x32\x1f.fangcheng.rules.v1.OptionValue\"L\n\tRoomGuest\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0f\n\x07profile\x18\x02 \x01(\x0c\x12\x0c\n\x04seat\x18\x03 \x01(\r\x12\r\n\x05ready\x18\x04 \x01(\x08\"\xa3\x03\n\x04Room\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x13\n\x0btemplate_id\x18\x03 \x01(\t\x12\x30\n\x05rules\x18\x04 \x01(\x0b\x32!.fangcheng.rules.v1.RuleSetChoice\x12\x32\n\x05state\x18\x05 \x01(\x0e\x32#.fangcheng.matchmaking.v1.RoomState\x12\x10\n\x08owner_id\x18\x06 \x01(\t\x12\x33\n\x06guests\x18\x07 \x03(\x0b\x32#.fangcheng.matchmaking.v1.RoomGuest\x12+\n\x07\x65xpires\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08table_id\x18\t \x01(\t\x12\x10\n\x08\x65ndpoint\x18\n \x01(\t\x12:\n\x06labels\x18\x0b \x03(\x0b\x32*.fangcheng.matchmaking.v1.Room.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x1a\n\x18ListRoomTemplatesRequest\"V\n\x19ListRoomTemplatesResponse\x12\x39\n\ttemplates\x18\x01 \x03(\x0b\x32&.fangcheng.matchmaking.v1.RoomTemplate\"\xa7\x03\n\x0fOpenRoomRequest\x12\x1e\n\nrequest_id\x18\x01 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\x12\x1e\n\x0btemplate_id\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12Y\n\x07options\x18\x03 \x03(\x0b\x32\x36.fangcheng.matchmaking.v1.OpenRoomRequest.OptionsEntryB\x10\xbaH\r\x9a\x01\n\x10 \"\x06r\x04\x10\x01\x18@\x12\x19\n\x07profile\x18\x04 \x01(\x0c\x42\x08\xbaH\x05z\x03\x18\x80\x08\x12^\n\x06labels\x18\x05 \x03(\x0b\x32\x35.fangcheng.matchmaking.v1.OpenRoomRequest.LabelsEntryB\x17\xbaH\x14\x9a\x01\x11\x10\x08\"\x06r\x04\x10\x01\x18?*\x05r\x03\x18\x80\x01\x1aO\n\x0cOptionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12.\n\x05value\x18\x02 \x01(\x0b\x32\x1f.fangcheng.rules.v1.OptionValue:\x02\x38\x01\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"@\n\x10OpenRoomResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\"Y\n\x10\x45nterRoomRequest\x12*\n\x04\x63ode\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[0-9]{6}([0-9]{2})?$\x12\x19\n\x07profile\x18\x02 \x01(\x0c\x42\x08\xbaH\x05z\x03\x18\x80\x08\"A\n\x11\x45nterRoomResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\".\n\x10LeaveRoomRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"\x13\n\x11LeaveRoomResponse\"F\n\x11\x43hooseSeatRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x15\n\x04seat\x18\x02 \x01(\rB\x07\xbaH\x04*\x02\x18\x03\"B\n\x12\x43hooseSeatResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\"<\n\x0fSetReadyRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\r\n\x05ready\x18\x02 \x01(\x08\"@\n\x10SetReadyResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\"K\n\x0eTurnOutRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\x12\x1d\n\tplayer_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x01\"?\n\x0fTurnOutResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\".\n\x10StartRoomRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"A\n\x11StartRoomResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room\".\n\x10WatchRoomRequest\x12\x1a\n\x07room_id\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@\"A\n\x11WatchRoomResponse\x12,\n\x04room\x18\x01 \x01(\x0b\x32\x1e.fangcheng.matchmaking.v1.Room*\x84\x01\n\tRoomState\x12\x1a\n\x16ROOM_STATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fROOM_STATE_OPEN\x10\x01\x12\x17\n\x13ROOM_STATE_STARTING\x10\x02\x12\x16\n\x12ROOM_STATE_PLAYING\x10\x03\x12\x15\n\x11ROOM_STATE_CLOSED\x10\x04\x32\xa4\x08\n\x0bRoomService\x12\x8a\x01\n\x11ListRoomTemplates\x12\x32.fangcheng.matchmaking.v1.ListRoomTemplatesRequest\x1a\x33.fangcheng.matchmaking.v1.ListRoomTemplatesResponse\"\x0c\x90\x02\x01\xb2\xe1\x18\x05\n\x03\x01\x02\x03\x12o\n\x08OpenRoom\x12).fangcheng.matchmaking.v1.OpenRoomRequest\x1a*.fangcheng.matchmaking.v1.OpenRoomResponse\"\x0c\x90\x02\x02\xb2\xe1\x18\x05\n\x01\x01 \x1e\x12r\n\tEnterRoom\x12*.fangcheng.matchmaking.v1.EnterRoomRequest\x1a+.fangcheng.matchmaking.v1.EnterRoomResponse\"\x0c\x90\x02\x02\xb2\xe1\x18\x05\n\x01\x01 \x1e\x12p\n\tLeaveRoom\x12*.fangcheng.matchmaking.v1.LeaveRoomRequest\x1a+.fangcheng.matchmaking.v1.LeaveRoomResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12s\n\nChooseSeat\x12+.fangcheng.matchmaking.v1.ChooseSeatRequest\x1a,.fangcheng.matchmaking.v1.ChooseSeatResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12m\n\x08SetReady\x12).fangcheng.matchmaking.v1.SetReadyRequest\x1a*.fangcheng.matchmaking.v1.SetReadyResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12j\n\x07TurnOut\x12(.fangcheng.matchmaking.v1.TurnOutRequest\x1a).fangcheng.matchmaking.v1.TurnOutResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12p\n\tStartRoom\x12*.fangcheng.matchmaking.v1.StartRoomRequest\x1a+.fangcheng.matchmaking.v1.StartRoomResponse\"\n\x90\x02\x02\xb2\xe1\x18\x03\n\x01\x01\x12o\n\tWatchRoom\x12*.fangcheng.matchmaking.v1.WatchRoomRequest\x1a+.fangcheng.matchmaking.v1.WatchRoomResponse\"\x07\xb2\xe1\x18\x03\n\x01\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -53,7 +53,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPENROOMREQUEST'].fields_by_name['labels']._loaded_options = None
   _globals['_OPENROOMREQUEST'].fields_by_name['labels']._serialized_options = b'\272H\024\232\001\021\020\010\"\006r\004\020\001\030?*\005r\003\030\200\001'
   _globals['_ENTERROOMREQUEST'].fields_by_name['code']._loaded_options = None
-  _globals['_ENTERROOMREQUEST'].fields_by_name['code']._serialized_options = b'\272H\016r\0142\n^[0-9]{6}$'
+  _globals['_ENTERROOMREQUEST'].fields_by_name['code']._serialized_options = b'\272H\031r\0272\025^[0-9]{6}([0-9]{2})?$'
   _globals['_ENTERROOMREQUEST'].fields_by_name['profile']._loaded_options = None
   _globals['_ENTERROOMREQUEST'].fields_by_name['profile']._serialized_options = b'\272H\005z\003\030\200\010'
   _globals['_LEAVEROOMREQUEST'].fields_by_name['room_id']._loaded_options = None
@@ -90,8 +90,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ROOMSERVICE'].methods_by_name['StartRoom']._serialized_options = b'\220\002\002\262\341\030\003\n\001\001'
   _globals['_ROOMSERVICE'].methods_by_name['WatchRoom']._loaded_options = None
   _globals['_ROOMSERVICE'].methods_by_name['WatchRoom']._serialized_options = b'\262\341\030\003\n\001\001'
-  _globals['_ROOMSTATE']._serialized_start=2670
-  _globals['_ROOMSTATE']._serialized_end=2802
+  _globals['_ROOMSTATE']._serialized_start=2681
+  _globals['_ROOMSTATE']._serialized_end=2813
   _globals['_ROOMTEMPLATE']._serialized_start=239
   _globals['_ROOMTEMPLATE']._serialized_end=624
   _globals['_ROOMCHOICE']._serialized_start=626
@@ -115,33 +115,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPENROOMRESPONSE']._serialized_start=1747
   _globals['_OPENROOMRESPONSE']._serialized_end=1811
   _globals['_ENTERROOMREQUEST']._serialized_start=1813
-  _globals['_ENTERROOMREQUEST']._serialized_end=1891
-  _globals['_ENTERROOMRESPONSE']._serialized_start=1893
-  _globals['_ENTERROOMRESPONSE']._serialized_end=1958
-  _globals['_LEAVEROOMREQUEST']._serialized_start=1960
-  _globals['_LEAVEROOMREQUEST']._serialized_end=2006
-  _globals['_LEAVEROOMRESPONSE']._serialized_start=2008
-  _globals['_LEAVEROOMRESPONSE']._serialized_end=2027
-  _globals['_CHOOSESEATREQUEST']._serialized_start=2029
-  _globals['_CHOOSESEATREQUEST']._serialized_end=2099
-  _globals['_CHOOSESEATRESPONSE']._serialized_start=2101
-  _globals['_CHOOSESEATRESPONSE']._serialized_end=2167
-  _globals['_SETREADYREQUEST']._serialized_start=2169
-  _globals['_SETREADYREQUEST']._serialized_end=2229
-  _globals['_SETREADYRESPONSE']._serialized_start=2231
-  _globals['_SETREADYRESPONSE']._serialized_end=2295
-  _globals['_TURNOUTREQUEST']._serialized_start=2297
-  _globals['_TURNOUTREQUEST']._serialized_end=2372
-  _globals['_TURNOUTRESPONSE']._serialized_start=2374
-  _globals['_TURNOUTRESPONSE']._serialized_end=2437
-  _globals['_STARTROOMREQUEST']._serialized_start=2439
-  _globals['_STARTROOMREQUEST']._serialized_end=2485
-  _globals['_STARTROOMRESPONSE']._serialized_start=2487
-  _globals['_STARTROOMRESPONSE']._serialized_end=2552
-  _globals['_WATCHROOMREQUEST']._serialized_start=2554
-  _globals['_WATCHROOMREQUEST']._serialized_end=2600
-  _globals['_WATCHROOMRESPONSE']._serialized_start=2602
-  _globals['_WATCHROOMRESPONSE']._serialized_end=2667
-  _globals['_ROOMSERVICE']._serialized_start=2805
-  _globals['_ROOMSERVICE']._serialized_end=3865
+  _globals['_ENTERROOMREQUEST']._serialized_end=1902
+  _globals['_ENTERROOMRESPONSE']._serialized_start=1904
+  _globals['_ENTERROOMRESPONSE']._serialized_end=1969
+  _globals['_LEAVEROOMREQUEST']._serialized_start=1971
+  _globals['_LEAVEROOMREQUEST']._serialized_end=2017
+  _globals['_LEAVEROOMRESPONSE']._serialized_start=2019
+  _globals['_LEAVEROOMRESPONSE']._serialized_end=2038
+  _globals['_CHOOSESEATREQUEST']._serialized_start=2040
+  _globals['_CHOOSESEATREQUEST']._serialized_end=2110
+  _globals['_CHOOSESEATRESPONSE']._serialized_start=2112
+  _globals['_CHOOSESEATRESPONSE']._serialized_end=2178
+  _globals['_SETREADYREQUEST']._serialized_start=2180
+  _globals['_SETREADYREQUEST']._serialized_end=2240
+  _globals['_SETREADYRESPONSE']._serialized_start=2242
+  _globals['_SETREADYRESPONSE']._serialized_end=2306
+  _globals['_TURNOUTREQUEST']._serialized_start=2308
+  _globals['_TURNOUTREQUEST']._serialized_end=2383
+  _globals['_TURNOUTRESPONSE']._serialized_start=2385
+  _globals['_TURNOUTRESPONSE']._serialized_end=2448
+  _globals['_STARTROOMREQUEST']._serialized_start=2450
+  _globals['_STARTROOMREQUEST']._serialized_end=2496
+  _globals['_STARTROOMRESPONSE']._serialized_start=2498
+  _globals['_STARTROOMRESPONSE']._serialized_end=2563
+  _globals['_WATCHROOMREQUEST']._serialized_start=2565
+  _globals['_WATCHROOMREQUEST']._serialized_end=2611
+  _globals['_WATCHROOMRESPONSE']._serialized_start=2613
+  _globals['_WATCHROOMRESPONSE']._serialized_end=2678
+  _globals['_ROOMSERVICE']._serialized_start=2816
+  _globals['_ROOMSERVICE']._serialized_end=3876
 # @@protoc_insertion_point(module_scope)

@@ -196,7 +196,7 @@ Global___RoomGuest: _TypeAlias = RoomGuest  # noqa: Y015
 class Room(_message.Message):
     """A room.
 
-    Example: `{room_id: "r-5f0c1d9a4be27788aa01c3d2", code: "048213", template_id: "kele-friends",
+    Example: `{room_id: "r-5f0c1d9a4be27788aa01c3d2", code: "04821377", template_id: "kele-friends",
     state: ROOM_STATE_OPEN, owner_id: "ming", guests: [{player_id: "ming", seat: 0}, {player_id: "lan",
     seat: 2, ready: true}]}`
     """
@@ -237,7 +237,7 @@ class Room(_message.Message):
     room_id: _builtins.str
     """Made by the service."""
     code: _builtins.str
-    """Six digits, for friends to enter."""
+    """Eight digits, for friends to enter."""
     template_id: _builtins.str
     """The kind of room."""
     state: Global___RoomState.ValueType
@@ -443,7 +443,7 @@ Global___OpenRoomResponse: _TypeAlias = OpenRoomResponse  # noqa: Y015
 class EnterRoomRequest(_message.Message):
     """Enters a room.
 
-    Example: `{code: "048213"}`
+    Example: `{code: "04821377"}`
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -451,7 +451,7 @@ class EnterRoomRequest(_message.Message):
     CODE_FIELD_NUMBER: _builtins.int
     PROFILE_FIELD_NUMBER: _builtins.int
     code: _builtins.str
-    """Six digits."""
+    """Eight digits; six of a room that a release before this one opened."""
     profile: _builtins.bytes
     """As in OpenRoomRequest."""
     def __init__(
