@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from fangcheng_suite.journals import (
     reseal_journal,
 )
 from fangcheng_table import postgres
+from fangcheng_table.archive import readable
 from fangcheng_table.journals import open_journal
 from fangcheng_table.migrations import JOURNAL
 from fangcheng_table.postgres import open_postgres
@@ -29,7 +31,7 @@ from tests.table.tables import PLAYERS, Drive, at_random, created
 async def with_a_table_of_january(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of a journal with a table that was played to its end in January."""
     address = await database_of(folder, JOURNAL)
-    drive = Drive.of(created(root=b"j" * 32))
+    drive = Drive.of(replace(created(root=b"j" * 32), labels={"mood": ":smile:"}))
     drive.attend(0, 1, 2, 3)
     drive.play(at_random(1))
     monkeypatch.setattr(postgres, "month_now", lambda: 202601)
@@ -73,6 +75,8 @@ async def test_an_archive_that_is_sealed_is_printed_with_its_key(
     out.truncate(0)
     print_archive(file, console, keys)
     assert '"event": {"table_created": {"table_id": "t1"' in out.getvalue()
+    assert out.getvalue().lstrip("\0").splitlines() == list(readable(file, keys))
+    assert '": ":smile:"' in out.getvalue()
     with pytest.raises(SuiteError, match="sealed with the key 2026-02, which"):
         print_archive(file, console, JournalKeys.parse(new_key("other")))
 

@@ -17,11 +17,15 @@ from rich.console import Console
 from fangcheng.table.v1 import state_pb2
 from fangcheng.wallet.v1 import settlement_pb2 as settling
 from fangcheng.wallet.v1 import wallet_pb2 as wallet
+from fangcheng_kit.privacy import Erasure
 from fangcheng_kit.tokens import mint_token
 from fangcheng_suite.access import Access, Elsewhere
 from fangcheng_suite.errors import SuiteError
 from fangcheng_suite.restoring import back_up, replay, restore_ledger
+from fangcheng_table.erasing import Personal
+from fangcheng_table.journals import open_journal
 from fangcheng_table.migrations import JOURNAL
+from fangcheng_table.records import Records
 from fangcheng_wallet.migrations import LEDGER
 from tests import postgres
 from tests.table.world import DEV_KEY, PLAYERS, play_all, request, until, world
@@ -129,6 +133,15 @@ async def test_the_drill(engine: str, tmp_path: Path, monkeypatch: pytest.Monkey
         audit = await bank.operator.wallet.AuditLedger(wallet.AuditLedgerRequest())
         assert list(audit.findings) == []
         assert audit.settlements == 12
+        # What names a person was erased at the tables after the backup, and not in the backup.
+        tables = await open_journal(journal)
+        await Personal(tables, Records(tables)).erase(
+            Erasure(request_id="e", player_id=PLAYERS[0], labels=frozenset({("club", "")}))
+        )
+        await tables.close()
+        console = told()
+        await replay(access, journal, ALWAYS, console)
+        assert "12 known, 0 settled now, 0 paid otherwise than before, 0 refused" in text(console)
         console = told()
         await replay(access, journal, datetime.now(UTC), console)
         assert "0 settlements told" in text(console)

@@ -78,7 +78,7 @@ def print_archive(file: Path, console: Console, keys: JournalKeys) -> None:
     """Print the events of an archive, a line of JSON for each."""
     try:
         for line in readable(file, keys):
-            console.print(line, markup=False, soft_wrap=True)
+            console.out(line, highlight=False)  # as it is: print makes a sign of ":smile:"
     except UnknownEvent as error:
         raise SuiteError(f"the archive cannot be read: {error}") from error
 

@@ -153,13 +153,24 @@ async def _settle(
 def _lacks_holds(refused: settlement_pb2.Refusal) -> bool:
     """A hold came after the backup; or did so, and it was settled without it before."""
     if refused.reason == "SETTLEMENT_KEY_REUSED":
-        return all(path.endswith(".hold_ids") for path in refused.metadata["differs"].split(","))
+        others = [path for path in _differs(refused) if not path.startswith("labels[")]
+        return bool(others) and all(path.endswith(".hold_ids") for path in others)
     return refused.reason == "UNKNOWN_HOLD"
+
+
+def _was_erased(refused: settlement_pb2.Refusal) -> bool:
+    """It is settled already; labels that name a person were since erased here or there."""
+    is_reused = refused.reason == "SETTLEMENT_KEY_REUSED"
+    return is_reused and all(path.startswith("labels[") for path in _differs(refused))
+
+
+def _differs(refused: settlement_pb2.Refusal) -> list[str]:
+    return refused.metadata["differs"].split(",")
 
 
 def _outcome(hand: SettledHand, result: settlement_pb2.SettleResult) -> str:
     if result.HasField("refused"):
-        return "refused"
+        return "known" if _was_erased(result.refused) else "refused"
     if payments_from_wire(result.settled.settlement, hand.settlement) != hand.settled.payments:
         return "paid otherwise"
     return "known" if result.settled.replayed else "settled"
