@@ -14,6 +14,7 @@ from fangcheng.evaluation.v1 import evaluation_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2 as rules
 from fangcheng.wallet.v1 import settlement_pb2 as wallet
 from fangcheng.wallet.v1 import settlement_pb2_grpc
+from fangcheng_evaluation.convert import finished_from_wire
 from fangcheng_rules import analysis as core
 from fangcheng_rules import scoring
 from fangcheng_rules.hand import Hand
@@ -91,43 +92,7 @@ class FakeEvaluation(evaluation_pb2_grpc.EvaluationServiceServicer):
 
     def _score(self, request: evaluation.ScoreRequest) -> rules.Score:
         known, options = _rules(request.rules)
-        return score_to_wire(scoring.score(known, options, finished(request.hand)), known)
-
-
-def finished(hand: rules.FinishedHand) -> scoring.FinishedHand:
-    """The hand that a table wants to have scored."""
-    end: scoring.End
-    match hand.WhichOneof("end"):
-        case "win":
-            end = scoring.Win(
-                winners=tuple(hand.win.winners),
-                tile=from_code(hand.win.tile),
-                by=hand.win.by,
-                source=hand.win.from_seat if hand.win.HasField("from_seat") else None,
-                after_kong=hand.win.after_kong or None,
-                kong_source=hand.win.kong_from_seat
-                if hand.win.HasField("kong_from_seat")
-                else None,
-                discard_after_kong=hand.win.discard_after_kong,
-                on_deal=hand.win.on_deal,
-            )
-        case "draw":
-            end = scoring.Draw()
-        case "escape":
-            end = scoring.Escape(hand.escape.seat)
-        case _:
-            end = scoring.Dissolved(hand.dissolved.reason)
-    seats = tuple(
-        scoring.SeatEnd(
-            concealed=_kinds(seat.concealed) if seat.concealed else None,
-            melds=_melds(seat.melds),
-            declared=seat.declared,
-            piao=seat.piao,
-            first_discard=from_code(seat.first_discard) if seat.first_discard else None,
-        )
-        for seat in hand.seats
-    )
-    return scoring.FinishedHand(hand.dealer, seats, end)
+        return score_to_wire(scoring.score(known, options, finished_from_wire(request.hand)), known)
 
 
 def _rules(choice: rules.RuleSetChoice) -> tuple[Any, Mapping[str, Any]]:
