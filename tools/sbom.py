@@ -96,7 +96,7 @@ def with_hashes(bill: dict[str, Any], hashes: Mapping[tuple[str, str], list[str]
             *(reference for reference in references if not reference["url"].startswith("file:")),
             {
                 "type": "distribution",
-                "url": f"https://pypi.org/simple/{key[0]}/" if "purl" in one else "dist/",
+                "url": one.get("purl", "dist/"),  # which index it comes from is no matter
                 "comment": "one of these is installed",
                 "hashes": [{"alg": "SHA-256", "content": content} for content in hashes[key]],
             },

@@ -19,7 +19,8 @@ NO_ANSWER = {
     *("UNAUTHENTICATED", "UNIMPLEMENTED", "UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"),
     *("INTERNAL", "UNKNOWN", "DATA_LOSS"),
 }
-"""What no call that was let in may end with here."""
+"""What no call that was let in may end with here; UNIMPLEMENTED would be a call that is in the
+contract and in no service."""
 ANY_PLAYER = Caller("somebody", kind="player", id="somebody")
 NAMES = ("player_id", "table_id", "ticket_id", "room_id", "hold_id", "hold_ids", "code")
 """Fields that name what may be a player's."""
