@@ -18,6 +18,7 @@ import pytest
 
 from fangcheng.evaluation.v1 import evaluation_pb2 as ev
 from fangcheng.evaluation.v1 import evaluation_pb2_grpc as ev_grpc
+from fangcheng.wallet.v1 import settlement_pb2, settlement_pb2_grpc
 from fangcheng_client import hands
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_suite.access import Access
@@ -90,6 +91,20 @@ async def sit_down(bot: Bot, pool_id: str) -> None:
     playing.cancel()
 
 
+async def hold(access: Access, player_id: str) -> None:
+    """A buy-in that stays set aside: the bots' own may all come and go between two looks."""
+    await Bank(access).give(player_id)
+    async with access.channel("wallet", "service:matchmaking") as channel:
+        await settlement_pb2_grpc.SettlementServiceStub(channel).PlaceHolds(
+            settlement_pb2.PlaceHoldsRequest(
+                request_id="stays",
+                holds=[
+                    settlement_pb2.HoldRequest(player_id=player_id, currency="silver", amount=1)
+                ],
+            )
+        )
+
+
 async def evaluate_much(access: Access) -> None:
     """Hands in a batch and packed, and one that is no hand and is refused."""
     async with access.channel("evaluation") as channel:
@@ -128,6 +143,7 @@ def test_every_query_of_panels_and_rules_finds_what_has_moved(tmp_path: Path) ->
     ):
         os.kill(suite.pid("matchmaking"), signal.SIGHUP)
         asyncio.run(play(suite.access))
+        asyncio.run(hold(suite.access, "ming"))
         asyncio.run(evaluate_much(suite.access))
 
         until(lambda: {row.labels["job"] for row in ask("up == 1")} == JOBS, "all are scraped")
