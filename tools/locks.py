@@ -24,7 +24,7 @@ DISTRIBUTIONS = tuple(
 SERVED_EXTRAS = ("databases", "fast", "tracing")
 """The extras that services in production have."""
 INTEGRATED = ("protos", "shared/client")
-"""What other teams install."""
+"""What other teams install; the lock `oldest` has the other end of what they support than dev."""
 ADDRESS = re.compile(r"://|^\s*--(?!hash=)|^\s*-\w")
 PIN = re.compile(r"^([\w.-]+)==(\S+).*?((?:\s+--hash=sha256:[0-9a-f]{64})+)$", re.M)
 
@@ -64,7 +64,7 @@ def requirements() -> dict[str, list[str]]:
         "dev": [*third_party(asked), *groups["dev"], *groups["bootstrap"]],
         "image": third_party(served),  # after dev, whose versions it has
         "protos": groups["protos"],
-        "oldest": third_party(integrated),  # the other end of what these support: dev has the newest
+        "oldest": third_party(integrated),  # dev has the newest of the same
     }
 
 
