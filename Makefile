@@ -29,7 +29,7 @@ demo: setup ## Play hands of every rule set between four bots, then audit the le
 test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
 
-test-system: setup ## Run the tests that start the services as processes
+test-system: setup .venv-protos/ready ## Run the tests that start the services as processes
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "system and not slow" --timeout 600
 
 chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), tables from the queue on (HANDS=25 each); SEED=
@@ -70,7 +70,7 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 	.venv-protos/bin/python tools/stubs.py
 	$(BIN)/python tools/protodoc.py
 
-released: setup ## Release the contracts as they are: what was added must not change any more
+released: setup ## Release the contracts as they are: what was added must not change any more, and its clients are kept
 	$(BIN)/python tools/released.py --write
 
 docs: protos ## Generate docs/errors.md, docs/security.md, docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
