@@ -56,6 +56,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
 	$(BIN)/python tools/accessdoc.py --check
+	$(BIN)/python tools/errorsdoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
 	$(BIN)/python tools/deployment.py --check
 	$(BIN)/python tools/rulesdoc.py --check
@@ -72,8 +73,9 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 released: setup ## Release the contracts as they are: what was added must not change any more, and its clients are kept
 	$(BIN)/python tools/released.py --write
 
-docs: protos ## Generate docs/security.md, docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
+docs: protos ## Generate docs/errors.md, docs/security.md, docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
 	$(BIN)/python tools/accessdoc.py
+	$(BIN)/python tools/errorsdoc.py
 	$(BIN)/python tools/settingsdoc.py
 	$(BIN)/python tools/deployment.py
 	$(BIN)/python tools/rulesdoc.py
