@@ -79,6 +79,7 @@ def test_the_promised_commands_are_there() -> None:
         "up",
         "bots",
         "demo",
+        "doctor",
         "dev-certs",
         "dev-keys",
         "token",
