@@ -39,6 +39,7 @@ from fangcheng_wallet.convert_settlement import settle, settlement_to_wire
 from fangcheng_wallet.ledger import HoldRequest, PlaceHolds
 from fangcheng_wallet.sqlite import open_sqlite
 from fangcheng_wallet.store import Store
+from tests.suite.test_readme import commands
 from tests.wallet.ledgers import CURRENCIES, deposit, has
 
 Run = Callable[..., Result]
@@ -367,15 +368,10 @@ def test_without_pyarrow_the_command_says_what_to_install(
     assert "pip install 'fangcheng[parquet]'" in ended.output
 
 
-def documented() -> list[list[str]]:
-    """The commands in the page on simulations."""
-    page = (ROOT / "docs/simulate.md").read_text("utf-8")
-    lines = re.findall(r"^fangcheng simulate .*$", page.replace("\\\n", " "), re.MULTILINE)
-    return [shlex.split(line, comments=True)[2:] for line in lines]
-
-
-@pytest.mark.parametrize("words", documented(), ids=" ".join)
-def test_what_the_page_says_runs(run: Run, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [words[1:] for words in commands() if words[0] == "simulate"], ids=" ".join
+)
+def test_what_the_pages_say_runs(run: Run, words: list[str]) -> None:
     ended = run(*words, "--hands", "12", "--session-hands", "1", "--workers", "1")
     assert ended.exit_code == 0, ended.output
 

@@ -103,7 +103,9 @@ def simulate(wish: Wish, console: Console, ink: Ink) -> None:
         if not played:
             raise typer.Exit(EXIT_INTERRUPTED)
         hands = sum(len(sessions[0].hands) for sessions in played)
-        Console(stderr=True, highlight=False).print(f"Stopped: the figures are those of --hands {hands}.")
+        Console(stderr=True, highlight=False).print(
+            f"Stopped: the figures are those of --hands {hands}."
+        )
         plans = [replace(plan, hands=hands) for plan in plans]
     wholes = [joined(plan, one) for plan, one in zip(plans, zip(*played, strict=True), strict=True)]
     one, *others = map(figures_of, plans, wholes)
