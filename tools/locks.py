@@ -23,6 +23,8 @@ DISTRIBUTIONS = tuple(
 )
 SERVED_EXTRAS = ("databases", "fast", "tracing")
 """The extras that services in production have."""
+INTEGRATED = ("protos", "shared/client")
+"""What other teams install; the lock `oldest` has the other end of what they support than dev."""
 ADDRESS = re.compile(r"://|^\s*--(?!hash=)|^\s*-\w")
 PIN = re.compile(r"^([\w.-]+)==(\S+).*?((?:\s+--hash=sha256:[0-9a-f]{64})+)$", re.M)
 
@@ -43,12 +45,15 @@ def requirements() -> dict[str, list[str]]:
     ours: set[str] = set()
     asked: set[str] = set()
     served: set[str] = set()
+    integrated: set[str] = set()
     for folder in DISTRIBUTIONS:
         project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
         ours.add(project["name"])
         extras = project.get("optional-dependencies", {})
         asked.update(project["dependencies"], *extras.values())
         served.update(project["dependencies"], *(extras.get(name, ()) for name in SERVED_EXTRAS))
+        if folder.relative_to(ROOT).as_posix() in INTEGRATED:
+            integrated.update(project["dependencies"])
 
     def third_party(lines: set[str]) -> list[str]:
         return sorted(line for line in lines if re.split(r"[^\w.-]", line)[0] not in ours)
@@ -59,6 +64,7 @@ def requirements() -> dict[str, list[str]]:
         "dev": [*third_party(asked), *groups["dev"], *groups["bootstrap"]],
         "image": third_party(served),  # after dev, whose versions it has
         "protos": groups["protos"],
+        "oldest": third_party(integrated),  # dev has the newest of the same
     }
 
 
@@ -74,6 +80,8 @@ def compile_lock(name: str, lines: list[str], extra: list[str]) -> None:
     ]
     if name == "image":
         command.append(f"--constraint={ROOT / 'requirements' / 'dev.lock'}")
+    if name == "oldest":
+        command.append("--resolution=lowest-direct")
     subprocess.run([*command, *extra], input="\n".join(lines), text=True, check=True, cwd=ROOT)  # noqa: S603 # nosec B603 # no words of others
     locked = path.read_text().splitlines()
     for number, line in enumerate(locked, 1):

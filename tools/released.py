@@ -5,13 +5,16 @@
 What clients have built upon must not change under them: no name, number or type of a field, no
 call. `buf breaking` compares the contracts with the image of the newest release of this major
 version, and the journal of the table service with what its rows are written in, where only the
-bytes count. Adding to them is allowed; --write takes up what was added, once nothing is broken.
+bytes count. Adding to them is allowed; --write takes up what was added, once nothing is broken, and
+keeps the image of that day's release for six months: stubs made of it are played in the tests.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess  # nosec B404 # for our own commands alone
 import sys
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
@@ -21,11 +24,23 @@ RELEASED = {
     "services/table": TOP / "services/table/released/v1.binpb",
 }
 """The image of each module of buf.yaml that others depend on."""
+KEPT = TOP / "protos/released/v1"
+"""The image of each release of the last six months, named after its day."""
+SUPPORTED = timedelta(days=184)
 
 
 def buf(*arguments: str | Path) -> bool:
     """Whether buf is content; it prints what it is not content with, by file and line."""
     return subprocess.run([BUF, *arguments], cwd=TOP, check=False).returncode == 0  # noqa: S603 # nosec B603 # no words of others
+
+
+def keep(image: Path, today: date) -> None:
+    """Keep what is released today, and no more what is older than six months."""
+    KEPT.mkdir(exist_ok=True)
+    shutil.copyfile(image, KEPT / f"{today}.binpb")
+    for kept in KEPT.glob("*.binpb"):
+        if date.fromisoformat(kept.stem) < today - SUPPORTED:
+            kept.unlink()
 
 
 def main() -> None:
@@ -44,6 +59,7 @@ def main() -> None:
             image.parent.mkdir(exist_ok=True)
             if not buf("build", module, "--exclude-source-info", "--output", image):
                 raise SystemExit(f"{module}: buf cannot build it")
+        keep(RELEASED["protos"], datetime.now(UTC).date())
     elif len(modules) < len(RELEASED):
         raise SystemExit("an image is missing; write it with: make released")
 

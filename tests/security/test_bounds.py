@@ -12,6 +12,10 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from buf.validate import validate_pb2
+from fangcheng_evaluation.settings import EvaluationSettings
+from fangcheng_matchmaking.settings import MatchmakingSettings
+from fangcheng_table.settings import TableSettings
+from fangcheng_wallet.settings import WalletSettings
 from tests.security import contracts
 
 LONGEST_TEXT = 4_096
@@ -170,3 +174,62 @@ def test_what_has_no_bound_is_found() -> None:
         "page_size: lte",
         "long: max_len",
     ]
+
+
+def largest(message: Descriptor, inside: frozenset[str] = frozenset()) -> int:
+    """The most bytes that a message has whose fields keep to their bounds."""
+    if message.full_name in inside:
+        return 0
+    inside |= {message.full_name}
+    size = 0
+    for field in message.fields:
+        rules = field.GetOptions().Extensions[validate_pb2.field]
+        nested = field.message_type
+        if nested is not None and nested.GetOptions().map_entry:
+            parts = ((nested.fields_by_name["key"], rules.map.keys),)
+            parts += ((nested.fields_by_name["value"], rules.map.values),)
+            size += rules.map.max_pairs * (_HEAD + sum(_most(*part, inside) for part in parts))
+        elif field.is_repeated:
+            size += rules.repeated.max_items * _most(field, rules.repeated.items, inside)
+        else:
+            size += _most(field, rules, inside)
+    return size
+
+
+_HEAD = 6
+"""Bytes of a field's number and length, at most."""
+_NUMBER = 12
+"""Of a number, with its field's."""
+_SIGN = 4
+"""Of a character in UTF-8."""
+
+
+def _most(field: FieldDescriptor, rules: Message, inside: frozenset[str]) -> int:
+    if field.message_type is not None:
+        return _HEAD + largest(field.message_type, inside)
+    if field.type not in _TEXTS:
+        return _NUMBER
+    text = getattr(rules, _TEXTS[field.type])
+    longest = max(text.max_len, text.len, *(len(one) for one in getattr(text, "in")), 0)
+    return _HEAD + _SIGN * (longest or len(getattr(text, "pattern", "")))
+
+
+def test_what_is_within_its_bounds_is_no_message_too_large() -> None:
+    """Batches aside: they may be cut into smaller ones."""
+    limits = {
+        "matchmaking": MatchmakingSettings,
+        "table": TableSettings,
+        "wallet": WalletSettings,
+        "evaluation": EvaluationSettings,
+    }
+    checked = 0
+    for call in contracts.calls():
+        service = call.full_name.split(".")[1]
+        if call.name in ("SettleBatch", "ScoreBatch", "AnalyzeBatch"):
+            continue
+        if call.input_type.full_name in {name.rpartition(".")[0] for name in EXCEPTIONS}:
+            continue
+        limit = limits[service].model_fields["max_message_bytes"].default
+        assert largest(call.input_type) <= limit, call.full_name
+        checked += 1
+    assert checked > 60

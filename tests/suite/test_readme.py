@@ -21,9 +21,14 @@ PAGES = {
     name: (ROOT / name).read_text("utf-8")
     for name in (
         "README.md",
+        "CHANGELOG.md",
         "CONTRIBUTING.md",
-        *(f"docs/{page}.md" for page in ("console", "fairness", "matchmaking", "tables", "wallet")),
-        *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/operations/**/*.md")),
+        *sorted(
+            str(page.relative_to(ROOT))
+            for page in ROOT.glob("docs/**/*.md")
+            if page.name not in ("api.md", "performance.md", "settings.md", "security.md")
+            and page.parent.name != "rules"
+        ),
     )
 }
 """Those that are written, not generated."""

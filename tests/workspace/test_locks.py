@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCKS = ("bootstrap", "dev", "protos")
+LOCKS = tuple(sorted(path.stem for path in ROOT.glob("requirements/*.lock")))
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 

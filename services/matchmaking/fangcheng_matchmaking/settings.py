@@ -14,6 +14,14 @@ from fangcheng_kit.settings import Database
 class MatchmakingSettings(Settings):
     """See `fangcheng_kit.settings.Settings` for what all services have."""
 
+    max_message_bytes: int = Field(
+        default=128 * 1024,
+        ge=1024,
+        description=(
+            "Largest message taken, in bytes. A request within its bounds has 17 KiB at most: "
+            "that which opens a room."
+        ),
+    )
     database: Database = Field(
         "matchmaking.db",
         description="SQLite file of tickets and matches, made if missing; or, for several "

@@ -13,6 +13,14 @@ from .sealing import JournalKeys
 class TableSettings(Settings):
     """Settings of the table service."""
 
+    max_message_bytes: int = Field(
+        default=128 * 1024,
+        ge=1024,
+        description=(
+            "Largest message taken, in bytes. A request within its bounds has 43 KiB at most: "
+            "that which creates a table."
+        ),
+    )
     database: Database = Field(
         default="table.db",
         description=(

@@ -13,6 +13,11 @@ from fangcheng_kit.settings import Database, is_postgres
 class WalletSettings(Settings):
     """See ``fangcheng_kit.settings.Settings`` for what all services have."""
 
+    max_message_bytes: int = Field(
+        default=1024 * 1024,
+        ge=1024,
+        description=("Largest message taken, in bytes: 200 settlements fit, of 5 KiB each."),
+    )
     database: Database = Field(
         default="wallet.db",
         description=(
