@@ -324,7 +324,8 @@ class PlayApp(App[None]):
             if problem.reason == "STALE_DECISION":
                 scene.note = say("晚了一步，已经定了。", "Too late: it has been decided already.")
             else:
-                scene.note = f"{problem.message} [{problem.reason}]"
+                cure = problem.cure("zh" if say.chinese else "en")
+                scene.note = f"{problem.message} [{problem.reason}] {cure}"
             scene.sent = False
         if action.kind == "false_win":
             scene.sent = False

@@ -26,7 +26,7 @@ from fangcheng_rules.errors import RulesError
 from fangcheng_rules.rulesets import rule_set
 
 from . import tiles
-from .choices import DECLARE_KEY, DRAWN_KEY, TILE_KEYS, Offer, declared_name, in_order, told
+from .choices import DECLARE_KEY, DRAWN_KEY, PASS, TILE_KEYS, Offer, declared_name, in_order, told
 from .tiles import BAD, FAINT, GOLD, GOOD, RAISED_FELT, Standing
 from .tongue import Tongue
 
@@ -385,12 +385,15 @@ def standing_hand(scene: Scene) -> list[Standing]:
 
 def _question(scene: Scene, columns: int) -> Lines:
     """What is asked, how long there is, what may be answered: three lines."""
-    asked = _asked(scene)
+    note = Text(f"  {scene.note}", f"bold {GOLD}")
+    calls = _calls(scene, columns)
+    # Calls that take both lines leave a note the place of the question, which they tell as well.
+    asked = note if scene.note and len(calls) > 1 else _asked(scene)
     clock = _clock(scene)
     first = _beside(asked, columns - clock.cell_len - 1, clock)
+    first.append(" ")
     first.stylize(f"on {RAISED_FELT}")
-    first.append(" ", f"on {RAISED_FELT}")
-    return [first, _calls(scene), Text(f"  {scene.note}", f"bold {GOLD}" if scene.note else "")]
+    return [first, *calls, *([note] if len(calls) == 1 else [])]
 
 
 def _asked(scene: Scene) -> Text:
@@ -472,10 +475,11 @@ def cap(key: str, label: str, *, style: str = GOLD, click: str = "") -> Text:
     return text
 
 
-CALL_STYLES = {"win": "#ff8f70", "pass": "#a9c7ba", "false_win": "#a9c7ba"}
+CALL_STYLES = {"win": "#ff8f70", PASS: "#a9c7ba", "false_win": "#a9c7ba"}
 
 
-def _calls(scene: Scene) -> Text:
+def _calls(scene: Scene, columns: int) -> Lines:
+    """What may be answered besides a discard, with keys: one line or two."""
     view, say, offer = scene.view, scene.say, scene.offer
     caps: list[Text] = []
     if offer is not None and not scene.sent:
@@ -490,7 +494,12 @@ def _calls(scene: Scene) -> Text:
             if scene.declare:
                 label = say("不报了", "without")
             caps.append(cap(DECLARE_KEY, label))
-    return Text("  ").append_text(Text("   ").join(caps))
+    lines = [Text("  ")]
+    for one in caps:
+        if lines[-1].cell_len + one.cell_len + 1 > columns and len(lines) == 1:
+            lines.append(Text("  "))
+        lines[-1].append_text(one).append("   ")
+    return lines
 
 
 def _footer(scene: Scene, columns: int) -> Text:

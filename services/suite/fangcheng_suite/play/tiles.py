@@ -72,12 +72,7 @@ def strip(tiles: Sequence[int], say: Tongue) -> Text:
     """A meld as one piece: `345万`, `▒▒▒▒` where it is hidden."""
     if not any(tiles):
         return Text("▐" + "█" * (len(tiles) - 1) + "▌", BACK)
-    suits = {tile // 10 for tile in tiles}
-    if len(suits) == 1 and suits <= {1, 2, 3}:
-        signs = "".join(str(tile % 10) for tile in tiles) + say.mark(tiles[0])[1:]
-    else:
-        signs = say("", " ").join(map(say.mark, tiles))
-    return Text(f" {signs} ", f"bold {ink(tiles[0])} on {LAID}")
+    return Text(f" {say.list(tiles)} ", f"bold {ink(tiles[0])} on {LAID}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,17 @@ class Tongue:
         return (_FLOWERS[rank - 1], "花") if self.chinese else (f"{rank}f", _FLOWERS[rank - 1])
 
     def list(self, tiles: Iterable[int]) -> str:
-        """Tiles in a row: `3万4万`, `3m 4m`."""
-        return self("", " ").join(map(self.mark, tiles))
+        """Tiles in a row, neighbours of a suit together: `345万 东`, `345m E`."""
+        groups: list[list[int]] = []
+        for tile in tiles:
+            if groups and tile // 10 == groups[-1][-1] // 10 <= 3:
+                groups[-1].append(tile)
+            else:
+                groups.append([tile])
+        return " ".join(
+            "".join(str(tile % 10) for tile in group[:-1]) + self.mark(group[-1])
+            for group in groups
+        )
 
     def wind(self, seat: int, dealer: int) -> str:
         """A seat's wind in the hand; the dealer is East."""
