@@ -376,10 +376,10 @@ async def test_who_waits_for_a_table_can_leave_the_queue() -> None:
 
 async def test_a_ticket_that_leads_nowhere_is_told_in_words_and_can_be_tried_again() -> None:
     failed = matchmaking_pb2.Ticket(ticket_id="k1", state=matchmaking_pb2.TICKET_STATE_FAILED)
-    failed.problem.reason, failed.problem.message = "INSUFFICIENT_FUNDS", "too little silver"
+    failed.problem.reason, failed.problem.message = "INSUFFICIENT_BALANCE", "no"
     matchmaker = FakeMatchmaker(states=[failed])
     async with playing(Script().deal().ask(TURN).close(), matchmaker) as (app, pilot):
-        await sees(app, pilot, "too little silver")
+        await sees(app, pilot, "The player has too little available")
         matchmaker.states = [ASSIGNED]
         await pilot.press("r")
         await until(pilot, lambda: is_asked(app))

@@ -24,7 +24,7 @@ from . import board, hints, screens, telling
 from .board import Scene
 from .choices import DECLARE_KEY, TILE_KEYS, in_order, offer_of
 from .screens import Card
-from .session import Session, Way
+from .session import Refused, Session, Way
 from .splash import splash
 from .tongue import Tongue
 
@@ -128,6 +128,9 @@ class PlayApp(App[None]):
                 if view is None:
                     return
                 card = screens.end_card(view, self.scene.say)
+            except Refused as error:
+                message, cure = telling.refusal(error.problem, self.scene.say)
+                card = screens.trouble_card(message, cure, self.scene.say)
             except SuiteError as error:
                 card = screens.trouble_card(error.message, error.hint, self.scene.say)
             self._drop_result()
@@ -324,8 +327,7 @@ class PlayApp(App[None]):
             if problem.reason == "STALE_DECISION":
                 scene.note = say("晚了一步，已经定了。", "Too late: it has been decided already.")
             else:
-                cure = problem.cure("zh" if say.chinese else "en")
-                scene.note = f"{problem.message} [{problem.reason}] {cure}"
+                scene.note = telling.refusal(problem, say)[0]
             scene.sent = False
         if action.kind == "false_win":
             scene.sent = False
@@ -359,7 +361,7 @@ class PlayApp(App[None]):
         try:
             found = await hints.hint(view, prompt, session.analyse, say)
         except grpc.aio.AioRpcError as error:
-            scene.note = say("没有提示：", "No hint: ") + explain(error).message
+            scene.note = say("没有提示：", "No hint: ") + telling.refusal(explain(error), say)[0]
         else:
             scene.note = ""
             if scene.view.prompt is prompt:  # else it is about what was decided meanwhile
@@ -426,7 +428,7 @@ class PlayApp(App[None]):
         try:
             await self._session.leave(mode)
         except grpc.aio.AioRpcError as error:
-            self.scene.note = explain(error).message
+            self.scene.note = telling.refusal(explain(error), self.scene.say)[0]
             self._refresh()
             return
         if mode == table_pb2.LEAVE_MODE_NOW:

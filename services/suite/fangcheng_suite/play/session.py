@@ -17,13 +17,20 @@ import grpc.aio
 from fangcheng.evaluation.v1 import evaluation_pb2, evaluation_pb2_grpc
 from fangcheng.matchmaking.v1 import matchmaking_pb2, matchmaking_pb2_grpc
 from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
-from fangcheng_client import attend, explain, follow_ticket
+from fangcheng_client import Problem, attend, explain, follow_ticket
 from fangcheng_client.view import TableView
 from fangcheng_suite.bots.player import Place, attempts, is_lost
-from fangcheng_suite.errors import SuiteError, from_call
 
 _GONE = frozenset({"LEFT_TABLE", "REMOVED"})
 """Why the stream of one who is no longer at the table ends."""
+
+
+class Refused(Exception):
+    """It does not go on by itself: a service has said why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
 
 
 class Way(Protocol):
@@ -74,7 +81,7 @@ class Session:
     async def play(self) -> TableView | None:
         """Play at one table to its end; None where the queue was left.
 
-        A seat that the player has already is taken up again, and so is a ticket. Raises SuiteError.
+        A seat that the player has already is taken up again, and so is a ticket. Raises Refused.
         """
         self.place = None
         self.ticket_id = ""
@@ -85,7 +92,7 @@ class Session:
             self.listener.seated(self.place)
             return await self._attend(self.place)
         except grpc.aio.AioRpcError as error:
-            raise from_call(error, "playing") from error
+            raise Refused(explain(error)) from error
 
     async def act(self, decision_id: str, action: state_pb2.Action) -> None:
         """Answer a decision; a lost answer is repeated. Raises AioRpcError for a refusal."""
@@ -172,7 +179,9 @@ class Session:
                     case matchmaking_pb2.TICKET_STATE_LEFT:
                         return None
                     case matchmaking_pb2.TICKET_STATE_FAILED:
-                        raise SuiteError(f"{current.problem.message} [{current.problem.reason}]")
+                        told = current.problem
+                        code = grpc.StatusCode.FAILED_PRECONDITION
+                        raise Refused(Problem(code, told.reason, told.message))
         return None
 
     async def _seat_or_ticket(

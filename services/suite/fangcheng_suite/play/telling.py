@@ -9,6 +9,8 @@ from rich.text import Text
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2
+from fangcheng_client.problems import Problem
+from fangcheng_client.reasons import find
 from fangcheng_client.view import TableView
 from fangcheng_suite.render import MELD_NAMES
 from fangcheng_suite.report import REASONS
@@ -16,7 +18,7 @@ from fangcheng_suite.report import REASONS
 from . import tiles
 from .choices import declared_name
 from .tiles import BAD, FAINT, GOLD, GOOD, Standing
-from .tongue import Tongue
+from .tongue import CHINESE, ENGLISH, Tongue
 
 CLOSED = {
     "hands_played": ("打完了", "all its hands are played"),
@@ -238,6 +240,15 @@ def _nets(view: TableView, label: str, net: Sequence[int], say: Tongue, style: s
         part.truncate(14, pad=True)
         head.append_text(part)
     return head
+
+
+def refusal(problem: Problem, say: Tongue) -> tuple[str, str]:
+    """Why a service refuses, and what to do about it."""
+    known = find(problem.reason, problem.code)
+    if known is None:
+        return f"{problem.message} [{problem.reason}]", ""
+    text = known.text(CHINESE if say.chinese else ENGLISH)
+    return f"{text.message} [{problem.reason}]", text.cure
 
 
 def ranking(view: TableView, say: Tongue) -> list[Text]:
