@@ -78,6 +78,7 @@ def test_the_promised_commands_are_there() -> None:
     assert {
         "up",
         "bots",
+        "play",
         "demo",
         "dev-certs",
         "dev-keys",

@@ -20,6 +20,7 @@ from . import (
     commands_integrity,
     commands_journal,
     commands_logs,
+    commands_play,
     commands_player,
     commands_records,
     commands_simulate,
@@ -43,6 +44,7 @@ app = typer.Typer(
 app.add_typer(commands_records.records)
 app.add_typer(commands_bots.bots)
 app.add_typer(commands_call.call)
+app.add_typer(commands_play.play)
 app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_console.console)
 app.add_typer(commands_wallet.ledger, name="ledger")
