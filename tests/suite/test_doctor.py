@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import grpc
 import pytest
 import pytest_asyncio
 
@@ -126,6 +127,24 @@ async def test_a_name_that_nobody_knows_is_told() -> None:
     assert "table.invalid" in found(findings, "name", "fail").told
 
 
+@pytest.mark.parametrize(
+    ("code", "is_tls", "is_named", "means", "cure"),
+    [
+        (grpc.StatusCode.DEADLINE_EXCEEDED, False, False, "paused", "killed"),
+        (grpc.StatusCode.UNAVAILABLE, False, False, "plain text", "--ca"),
+        (grpc.StatusCode.UNAVAILABLE, True, False, "asks for a certificate", "--certificate"),
+        (grpc.StatusCode.UNAVAILABLE, True, True, "does not trust", "issued by"),
+        (grpc.StatusCode.UNIMPLEMENTED, False, False, "no service", "proxy"),
+    ],
+)
+def test_why_a_process_does_not_tell_its_health_is_guessed_by_the_status(
+    code: grpc.StatusCode, is_tls: bool, is_named: bool, means: str, cure: str
+) -> None:
+    told = reaching.unasked(code, is_tls=is_tls, is_named=is_named)
+    assert means in told[0]
+    assert cure in told[1]
+
+
 # ---- TLS ----
 
 
@@ -152,10 +171,8 @@ async def speaking_tls(folder: Path, hosts: list[str], days: float) -> AsyncIter
 
 async def certificate_of(deployment: Deployment) -> Finding:
     """What is said of the certificate; no more is asked of a server that says nothing."""
-    async for one in reaching.reached(deployment, deployment.ways["table"]):
-        if one.check == "certificate":
-            return one
-    raise AssertionError("nothing was said of the certificate")
+    (address,) = deployment.ways["table"].addresses
+    return await reaching.certificate("table", address, deployment)
 
 
 async def test_a_certificate_that_is_good_for_long_is_in_order(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
 import grpc
 import grpc.aio
@@ -27,10 +27,10 @@ Known = Mapping[str, set[int]]
 """Rule sets and the revisions of each."""
 
 
-async def known_rules(way: Way) -> dict[str, Known]:
-    """What each evaluator plays, by its address; without those that do not answer."""
+async def known_rules(way: Way, addresses: Iterable[str]) -> dict[str, Known]:
+    """What each of these evaluators plays, by its address; without those that do not answer."""
     found: dict[str, Known] = {}
-    for address in way.addresses:
+    for address in addresses:
         async with way.open(address) as channel:
             stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
             try:
@@ -74,9 +74,9 @@ def _listed(rules: set[tuple[str, int]]) -> str:
     return ", ".join(f"{id} revision {revision}" for id, revision in sorted(rules))
 
 
-async def pools(way: Way, found: Mapping[str, Known]) -> AsyncIterator[Finding]:
+async def pools(way: Way, address: str, found: Mapping[str, Known]) -> AsyncIterator[Finding]:
     """Whether the evaluators play what the pools say, and players are let in."""
-    async with way.open(way.addresses[0]) as channel:
+    async with way.open(address) as channel:
         stub = matchmaking_pb2_grpc.MatchmakingServiceStub(channel)
         try:
             answer = await stub.ListPools(
@@ -128,9 +128,9 @@ def of_pools(
         yield fine("pools", "matchmaking", f"{len(listed)} pools; {what}")
 
 
-async def tables(way: Way, found: Mapping[str, Known]) -> AsyncIterator[Finding]:
+async def tables(way: Way, address: str, found: Mapping[str, Known]) -> AsyncIterator[Finding]:
     """Whether the live tables go on: their revisions are played, their owners reached."""
-    async with way.open(way.addresses[0]) as channel:
+    async with way.open(address) as channel:
         stub = table_pb2_grpc.TableServiceStub(channel)
         try:
             live = await _live(stub)
@@ -262,12 +262,12 @@ async def _endpoints(endpoints: set[str]) -> AsyncIterator[Finding]:
         )
 
 
-async def ledger(way: Way, *, is_quick: bool) -> AsyncIterator[Finding]:
+async def ledger(way: Way, address: str, *, is_quick: bool) -> AsyncIterator[Finding]:
     """Whether the ledger is as it should be, entry for entry."""
     if is_quick:
         yield skipped("ledger", "wallet", "the ledger was not audited", "Leave --quick out.")
         return
-    async with way.open(way.addresses[0]) as channel:
+    async with way.open(address) as channel:
         stub = wallet_pb2_grpc.WalletServiceStub(channel)
         try:
             audit = await stub.AuditLedger(wallet_pb2.AuditLedgerRequest(), timeout=AUDIT_SECONDS)

@@ -71,8 +71,9 @@ async def measured(service: str, address: str) -> Measured | Finding:
             f"{service} {address}",
             f"no metrics: {told}",
             "Nobody is alerted of what goes wrong in this process.",
-            "See that it runs and where it tells them: FANGCHENG_METRICS_LISTEN "
-            "(docs/operations/metrics.md); 127.0.0.1 is reached from its own host alone.",
+            "See that it runs, and is not paused or out of CPU, and where it tells them: "
+            "FANGCHENG_METRICS_LISTEN (docs/operations/metrics.md); 127.0.0.1 is reached from its "
+            "own host alone.",
         )
 
 

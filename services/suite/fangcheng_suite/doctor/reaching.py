@@ -6,7 +6,6 @@ import asyncio
 import datetime
 import socket
 import ssl
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import explain
 
 from .deployment import Deployment, Way
-from .findings import Finding, fails, fine, warns
+from .findings import Finding, fails, fine, is_healthy, warns
 
 CONNECT_SECONDS = 4.0
 ANSWER_SECONDS = 6.0
@@ -30,24 +29,25 @@ SOON_DAYS = 14
 """A certificate that ends sooner ought to have been renewed."""
 
 
-async def reached(deployment: Deployment, way: Way) -> AsyncIterator[Finding]:
-    """Look at one service, each of its addresses; ends with an address at what it fails by."""
-    for address in way.addresses:
-        subject = way.subject(address)
-        missing = await _connected(subject, address)
-        if missing is not None:
-            yield missing
-            continue
-        if deployment.ca is not None:
-            certificate = await _certificate(subject, address, deployment)
-            yield certificate
-            if certificate.level == "fail":
-                continue
+async def reached(deployment: Deployment, way: Way) -> list[Finding]:
+    """Look at one service, all its addresses at once; each as far as it goes."""
+    parts = await asyncio.gather(*(_reached(deployment, way, one) for one in way.addresses))
+    return [finding for part in parts for finding in part]
+
+
+async def _reached(deployment: Deployment, way: Way, address: str) -> list[Finding]:
+    subject, found = way.subject(address), list[Finding]()
+    missing = await _connected(subject, address)
+    if missing is not None:
+        return [missing]
+    if deployment.ca is not None:
+        found.append(await certificate(subject, address, deployment))
+    if is_healthy(found):
         async with way.open(address) as channel:
-            health = await _health(subject, channel, is_tls=deployment.ca is not None)
-            yield health
-            if health.level == "ok":
-                yield await _admitted(subject, way.service, channel)
+            found.append(await _health(subject, channel, deployment))
+            if is_healthy(found):
+                found.append(await _admitted(subject, way.service, channel))
+    return found
 
 
 async def _connected(subject: str, address: str) -> Finding | None:
@@ -101,7 +101,8 @@ def split(address: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-async def _certificate(subject: str, address: str, deployment: Deployment) -> Finding:
+async def certificate(subject: str, address: str, deployment: Deployment) -> Finding:
+    """Look at the certificate that a process shows, which is to be good for its host."""
     host, port = split(address)
     own = None if deployment.identity is None else deployment.identity.files
     try:
@@ -168,22 +169,16 @@ def _shown(
     return x509.load_der_x509_certificate(shown).not_valid_after_utc
 
 
-async def _health(subject: str, channel: grpc.aio.Channel, *, is_tls: bool) -> Finding:
+async def _health(subject: str, channel: grpc.aio.Channel, deployment: Deployment) -> Finding:
     stub: Any = health_pb2_grpc.HealthStub(channel)  # whose calls have no types
     try:
         answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=ANSWER_SECONDS)
     except grpc.aio.AioRpcError as error:
         problem = explain(error)
-        return fails(
-            "health",
-            subject,
-            f"its health cannot be asked: {problem.message} [{problem.reason}]",
-            "Something listens there, but it is no service of the suite that could be called so.",
-            problem.cure()
-            if is_tls or problem.code is not grpc.StatusCode.UNAVAILABLE
-            else "If the service has TLS, name the certificates to trust with --ca. Otherwise see "
-            "what listens on this port.",
-        )
+        told = f"its health cannot be asked: {problem.message} [{problem.reason}]"
+        is_tls, is_named = deployment.ca is not None, deployment.identity is not None
+        guessed = unasked(problem.code, is_tls=is_tls, is_named=is_named)
+        return fails("health", subject, told, *guessed)
     if answer.status == health_pb2.HealthCheckResponse.SERVING:
         return fine("health", subject, "serves")
     name = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
@@ -195,6 +190,41 @@ async def _health(subject: str, channel: grpc.aio.Channel, *, is_tls: bool) -> F
         "stops; clients go to other replicas.",
         "Its log says what for, in the line `not ready`; see "
         "docs/operations/alerts/CallsUnavailable.md.",
+    )
+
+
+def unasked(code: grpc.StatusCode, *, is_tls: bool, is_named: bool) -> tuple[str, str]:
+    """What it means that a process takes a connection and does not tell its health; what to do.
+
+    `is_tls`: its certificate was found good. `is_named`: the caller has shown one too.
+    """
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return (
+            "The process is there and says nothing: it is paused, hangs, or has too much to do.",
+            "Look at its CPU and its host's, and at the end of its log. What hangs is to be "
+            "killed: nothing that was answered is lost.",
+        )
+    if code is grpc.StatusCode.UNAVAILABLE and is_tls and not is_named:
+        return (
+            "It closes the connection: it asks for a certificate of the caller.",
+            "Give --certificate and --certificate-key, of the authority that the service trusts "
+            "(FANGCHENG_TLS_CLIENT_CA).",
+        )
+    if code is grpc.StatusCode.UNAVAILABLE and is_tls:
+        return (
+            "It closes the connection: it does not trust the certificate of the caller.",
+            "Have --certificate issued by the authority that the service trusts "
+            "(FANGCHENG_TLS_CLIENT_CA), and see that it has not expired.",
+        )
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return (
+            "What listens there does not speak gRPC in plain text.",
+            "If the service has TLS, name the certificates to trust with --ca; otherwise see what "
+            "listens on this port.",
+        )
+    return (
+        "What listens there is no service of the suite.",
+        "See what it is: another program on this port, or a proxy that does not pass gRPC on.",
     )
 
 
