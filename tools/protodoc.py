@@ -38,7 +38,8 @@ and which statuses it answers besides the general ones: INVALID_ARGUMENT where a
 broken or a text contains NUL (every broken field is named), UNAUTHENTICATED without a valid token,
 PERMISSION_DENIED for a caller who is not listed, UNAVAILABLE while a process starts or stops. Every
 error carries a `google.rpc.ErrorInfo` with the reason in capitals and the domain `fangcheng`,
-within the `google.rpc.Status` of the trailing metadata `grpc-status-details-bin`.
+within the `google.rpc.Status` of the trailing metadata `grpc-status-details-bin`;
+[errors](errors.md) tells of each reason what to do.
 
 Who calls is told by the metadata `authorization: Bearer TOKEN`, where it is no certificate
 ([identities](operations/identities.md)). `fangcheng token SUBJECT` prints a token of the running

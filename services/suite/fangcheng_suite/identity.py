@@ -6,7 +6,7 @@ from pathlib import Path
 
 import grpc
 
-from .errors import SuiteError
+from .errors import SuiteError, cannot
 
 
 class Identity:
@@ -32,7 +32,7 @@ class Identity:
             seen = self._stamps()
             ca, certificate, key = (path.read_bytes() for path in self._files)
         except OSError as error:
-            raise SuiteError(f"cannot read {error.filename}: {error.strerror}") from error
+            raise cannot("read", error.filename, error) from error
         self._seen = seen
         return grpc.ssl_channel_credentials(ca, key, certificate)
 

@@ -21,6 +21,7 @@ from fangcheng.matchmaking.v1 import matchmaking_pb2, matchmaking_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client import attend, explain
+from fangcheng_client.reasons import find
 from fangcheng_client.view import TableView
 from fangcheng_rules.players import PLAYERS, STRENGTH
 from fangcheng_suite.access import BOT_SCOPE, Access
@@ -196,7 +197,10 @@ class Bot:
                 return None
             if current.state == matchmaking_pb2.TICKET_STATE_FAILED:
                 problem = current.problem
-                raise NotSeated(f"{self.player_id}: {problem.message} [{problem.reason}]")
+                raise NotSeated(
+                    f"{self.player_id}: {problem.message} [{problem.reason}]",
+                    known.cure() if (known := find(problem.reason)) else "Queue again.",
+                )
         return None
 
     async def _gave_back(
