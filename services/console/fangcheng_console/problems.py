@@ -1,8 +1,8 @@
 """What is answered instead of what was asked for: a status, and a reason that a program can read.
 
 Every refusal of the API has the same shape, whoever refused, the console or a service behind it:
-`{"error": {"reason": "UNKNOWN_TABLE", "message": "…", "field": "", "zh": "没有这张牌桌。"}}`; `zh` is what
-the catalogue of reasons says in Chinese, empty where it does not know the reason.
+`{"error": {"reason": "UNKNOWN_TABLE", "message": "…", "field": "", "zh": "没有这张牌桌。"}}`; `zh`
+is what the catalogue of reasons says in Chinese, empty where it does not know the reason.
 """
 
 from __future__ import annotations
