@@ -143,7 +143,7 @@ async def test_purses_hold_what_wallet_and_table_say(rules: RuleSet, tmp_path: P
 def stakes_for(units: int) -> tuple[Stakes, ...]:
     """Stakes at which some can pay a hand of so many units and others cannot."""
     return (
-        Stakes(7, 7 * units + 3),
+        Stakes(7, 7 * units + 3, fee=4),
         Stakes(7, 14 * units, minimum=6 * units),
         Stakes(7, 7 * units + 3, loss_cap=5 * units),
     )
@@ -340,6 +340,33 @@ def test_json_and_parquet_tell_the_same(run: Run, tmp_path: Path) -> None:
     assert plans[0]["seed"] == told["plan"]["seed"] == 1
 
 
+def test_a_pool_is_played_as_it_is_but_for_what_is_given(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pools.yaml").write_text(POOL, "utf-8")
+    words = ("--pool", "evening", "--pools", "pools.yaml", "--hands", "2", "--json")
+    plan = json.loads(run(*words).stdout)["plan"]
+    assert (plan["rule_set"], plan["options"]["cap"], plan["session_hands"]) == ("baicheng", 32, 8)
+    stakes = {"per_unit": 20, "buy_in": 900, "minimum": 100, "loss_cap": 300, "fee": 15}
+    assert plan["stakes"] == stakes
+    given = ("--option", "cap=16", "--buy-in", "400", "--session-hands", "2", "--fee", "0")
+    plan = json.loads(run(*words, *given).stdout)["plan"]
+    assert (plan["options"]["cap"], plan["session_hands"]) == (16, 2)
+    assert plan["stakes"] == stakes | {"buy_in": 400, "fee": 0}
+
+
+POOL = """
+pools:
+  - id: evening
+    name: Evening
+    rules: {id: baicheng, options: {cap: 32}}
+    stakes:
+      - {currency: points, book: baicheng, per_unit: 1}
+      - {currency: silver, per_unit: 20, buy_in: 900, minimum: 100, loss_cap_per_hand: 300}
+    fees: [{currency: silver, amount: 15}]
+    hands: 8
+rooms: []
+"""
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -349,6 +376,8 @@ def test_json_and_parquet_tell_the_same(run: Run, tmp_path: Path) -> None:
         (["--option", "cap=-1"], "--option: cap is a whole number"),
         (["--compare", "cap"], "--compare 'cap': no value"),
         (["--compare", "cap=50"], "--compare changes nothing"),
+        (["--pool", "nowhere"], "There are: baishan_kele-practice"),
+        (["--pools", "nowhere.yaml", "--pool", "evening"], "nowhere.yaml: cannot be read"),
         (["--minimum", "6000"], "Give a larger --buy-in"),
         (["--report", "nowhere/out.html"], "cannot write nowhere/out.html"),
     ],
