@@ -286,7 +286,7 @@ def test_figures_add_up(figures: Figures) -> None:
 
 def test_a_change_that_touches_pay_alone_is_seen_in_pay_alone() -> None:
     plan = a_plan(rule_set("jintan"), hands=24, session_hands=2)
-    other = replace(plan, options={**plan.options, "cap": 20})
+    other = replace(plan, options={**plan.options, "cap": 10})
     one, two = figures_of(plan, played(plan)), figures_of(other, played(other))
     found = {(each.board.id, each.row.id, each.column.id): each for each in differences(one, two)}
     assert found["ends", "discard", "share"].more.value == 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-from fangcheng_rules.simulate import Player, RandomPlayer, SimplePlayer
+from fangcheng_rules import players
+from fangcheng_rules.players import AtRandom, Player
 
 PLAYERS: Mapping[str, Callable[[random.Random], Player]] = {
-    "efficient": lambda chance: SimplePlayer(),
-    "random": RandomPlayer,
+    **players.PLAYERS,
+    "random": AtRandom,
 }
 
 
