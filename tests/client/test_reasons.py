@@ -69,12 +69,14 @@ class Raised:
 @functools.cache
 def sources() -> list[tuple[str, Path, ast.Module]]:
     """The code that may refuse something; a ``__main__`` runs what it imports, and is left out."""
-    return [
-        (folder, file, ast.parse(file.read_text("utf-8")))
+    texts = [
+        (folder, file, file.read_text("utf-8"))
         for folder, path in FOLDERS.items()
         for file in sorted(path.rglob("*.py"))
         if file.name != "__main__.py"
     ]
+    quoted = re.compile(rf"[\"'](?:{IN_CAPITALS.pattern})[\"']")
+    return [(folder, file, ast.parse(text)) for folder, file, text in texts if quoted.search(text)]
 
 
 @functools.cache
