@@ -19,6 +19,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
+from fangcheng_rules.players import PLAYERS, STRENGTH
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.simulate import play_hands
@@ -27,7 +28,6 @@ from fangcheng_suite.simulation import columns
 from fangcheng_suite.simulation.estimates import Estimate, Measure, difference
 from fangcheng_suite.simulation.figures import Figures, Spread, differences, figures_of
 from fangcheng_suite.simulation.hands import ENDS, Session, joined, play_session
-from fangcheng_suite.simulation.kinds import PLAYERS, player_of
 from fangcheng_suite.simulation.page import columns_of as columns_drawn
 from fangcheng_suite.simulation.plan import Plan, Stakes
 from fangcheng_suite.simulation.stakes import Purses, due_of, table_of
@@ -69,10 +69,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @BY_RULE_SET
 def test_a_row_tells_what_its_hand_came_to(rules: RuleSet) -> None:
-    plan = a_plan(rules, players=("random", "efficient", "random", "efficient"), hands=4)
+    plan = a_plan(rules, players=("first_legal", "efficient", "first_legal", "efficient"), hands=4)
     session = play_session(plan, 0).hands
     chance = [plan.chance(0, f"player {seat}") for seat in range(4)]
-    players = [player_of(kind, one) for kind, one in zip(plan.players, chance, strict=True)]
+    players = [PLAYERS[kind](one) for kind, one in zip(plan.players, chance, strict=True)]
     seed = plan.seed_of(0, "walls")
     hands = [hand for hand, _ in play_hands(rules, players, hands=4, seed=seed)]
     for row, hand in zip(session, hands, strict=True):
@@ -113,7 +113,7 @@ def test_every_player_has_every_seat_equally_often() -> None:
 @BY_RULE_SET
 async def test_purses_hold_what_wallet_and_table_say(rules: RuleSet, tmp_path: Path) -> None:
     plan = a_plan(rules)
-    players = [player_of("efficient", plan.chance(0, "players"))] * 4
+    players = [PLAYERS[STRENGTH](plan.chance(0, "players"))] * 4
     hands = [hand for hand, _ in play_hands(rules, players, hands=12, seed=5)]
     losses = [-min(hand.score.net) for hand in hands if hand.score is not None]
     endings = Counter[str]()
@@ -259,7 +259,7 @@ def test_a_spread_is_drawn_in_columns_and_nothing_is_left_out() -> None:
 
 @pytest.fixture(scope="module")
 def figures() -> Figures:
-    plan = a_plan(hands=24, players=("efficient", "random", "efficient", "random"))
+    plan = a_plan(hands=24, players=("efficient", "first_legal", "efficient", "first_legal"))
     return figures_of(plan, played(plan))
 
 
@@ -279,14 +279,14 @@ def test_figures_add_up(figures: Figures) -> None:
         assert dealt_in == pytest.approx(value(figures, "ends", "discard", "share"))
         net = sum(value(figures, "places", row, "net") for row in rows)
         assert net == pytest.approx(-value(figures, "moved", "house", "units"))
-    of_players = [value(figures, "players", kind, "wins") for kind in ("efficient", "random")]
+    of_players = [value(figures, "players", kind, "wins") for kind in ("efficient", "first_legal")]
     assert 2 * sum(of_players) == pytest.approx(1 - value(figures, "ends", "draw", "share"))
     assert value(figures, "players", "efficient", "net") > 0
 
 
 def test_a_change_that_touches_pay_alone_is_seen_in_pay_alone() -> None:
     plan = a_plan(rule_set("jintan"), hands=24, session_hands=2)
-    other = replace(plan, options={**plan.options, "cap": 20})
+    other = replace(plan, options={**plan.options, "cap": 10})
     one, two = figures_of(plan, played(plan)), figures_of(other, played(other))
     found = {(each.board.id, each.row.id, each.column.id): each for each in differences(one, two)}
     assert found["ends", "discard", "share"].more.value == 0

@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from fangcheng_rules.players import PLAYERS
 from fangcheng_rules.ruleset import Options
 
 from .chosen import options_given, rules_named, shown
@@ -23,7 +24,6 @@ from .render import Ink
 from .simulation import columns, page, told
 from .simulation.figures import differences, figures_of
 from .simulation.hands import Session, joined, play_session
-from .simulation.kinds import PLAYERS
 from .simulation.plan import Plan, Stakes
 from .simulation.pools import PoolTerms, terms_of
 from .simulation.workers import play
