@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def commands() -> list[list[str]]:
     """The words of every command line of `fangcheng` in the shell blocks of the pages."""
     blocks = re.findall(r"^```sh\n(.*?)^```", "\n".join(PAGES.values()), re.M | re.S)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fangcheng")]
+    split = [shlex.split(line, comments=True) for line in lines if line.startswith("fangcheng")]
+    return [list(takewhile(lambda word: word not in ("|", ">"), words[1:])) for words in split]
 
 
 def test_there_are_commands_to_check() -> None:
