@@ -43,7 +43,6 @@ NO_REASONS = {
     *("NEEDS", "RST_STREAM", "SERVICE_CONFIG", "SHAPES", "TCP_USER_TIMEOUT", "USES_MARKS"),
     *("OTHER", "UNSPECIFIED"),
 }
-COMING = {"doctor"}
 # Errors of the rules that no service tells as they are.
 STAY_WITHIN = (rules.ActionRefused, rules.InvalidWall, rules.InvalidNotation)
 # Reasons of errors that get them by another name, or from another error.
@@ -235,7 +234,7 @@ def test_texts_name_only_settings_pages_and_commands_that_there_are() -> None:
             for page in re.findall(r"docs/[\w./-]+\.md|docs/\w+/", told):
                 assert (ROOT / page).exists(), (one.id, page)
             for command in re.findall(r"`fangcheng ([a-z-]+)", told):
-                assert command in {*command_line.commands, *COMING}, (one.id, command)
+                assert command in command_line.commands, (one.id, command)
             for proto in re.findall(r"\b(\w+\.proto)\b", told):
                 assert any(ROOT.glob(f"protos/**/{proto}")), (one.id, proto)
 

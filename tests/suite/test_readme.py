@@ -33,8 +33,8 @@ PAGES = {
     )
 }
 """Those that are written, not generated."""
-RUNS_HERE = ("evaluate", "simulate")
-"""Commands that need no service."""
+RUNS_HERE = ("evaluate",)
+"""Commands that need no service; test_simulating.py runs those that play hands."""
 
 
 def commands() -> list[list[str]]:
