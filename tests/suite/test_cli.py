@@ -80,6 +80,7 @@ def test_the_promised_commands_are_there() -> None:
         "bots",
         "play",
         "demo",
+        "doctor",
         "dev-certs",
         "dev-keys",
         "token",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fangcheng_rules.errors import RulesError
+from fangcheng_rules.errors import RulesError, UnknownRevision
 from fangcheng_rules.ruleset import OptionValue, RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 
@@ -14,10 +14,12 @@ from .errors import SuiteError
 _NUMBER = re.compile(r"[+-]?\d+")
 
 
-def rules_named(id: str) -> RuleSet:
-    """The rule set of this id; raises SuiteError that tells which there are."""
+def rules_named(id: str, revision: int = 0) -> RuleSet:
+    """The rule set of this id, in its newest revision or that one; else SuiteError tells which."""
     try:
-        return rule_set(id)
+        return rule_set(id, revision)
+    except UnknownRevision as error:
+        raise SuiteError(error.message, "Name the revision that is here, or 0.") from None
     except RulesError:
         known = ", ".join(rules.id for rules in RULE_SETS)
         raise SuiteError(f"there is no rule set {id}", f"There are: {known}.") from None

@@ -17,6 +17,7 @@ from . import (
     commands_capacity,
     commands_certificates,
     commands_console,
+    commands_doctor,
     commands_integrity,
     commands_journal,
     commands_logs,
@@ -47,6 +48,7 @@ app.add_typer(commands_call.call)
 app.add_typer(commands_play.play)
 app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_console.console)
+app.add_typer(commands_doctor.doctor)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
 app.add_typer(commands_player.player, name="player")

@@ -9,19 +9,29 @@ import typer
 
 from .terminal import make_console, make_ink, told
 
+MOST_COINS = 10**12
+
 
 @told
 def simulate(
     rule_set: Annotated[
-        str, typer.Option(help="The rule set; `fangcheng rules` tells which there are.")
-    ] = "baishan_kele",
+        str | None,
+        typer.Option(
+            help="The rule set; `fangcheng rules` tells which there are. Default: baishan_kele.",
+            show_default=False,
+        ),
+    ] = None,
     hands: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many hands.")] = 1_000,
     workers: Annotated[
         int,
         typer.Option(min=1, max=256, help="Processes that play. The figures are always the same."),
     ] = 1,
     players: Annotated[
-        str, typer.Option(help="Who plays: one kind, or four with commas.")
+        str,
+        typer.Option(
+            help="Who plays: first_legal, efficient or careful; one for all seats, or four with "
+            "commas."
+        ),
     ] = "efficient",
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the rule set: `cap=0`; repeatable.")
@@ -33,21 +43,77 @@ def simulate(
             "than chance; repeatable."
         ),
     ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(
+            help="Play a pool of matchmaking: its rule set, options, hands and stakes, except for "
+            "what else is given here.",
+            show_default=False,
+        ),
+    ] = None,
+    pools: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="FANGCHENG_MATCHMAKING_POOLS",
+            metavar="FILE",
+            help="The file of pools. Default: the one that comes with matchmaking.",
+            show_default=False,
+        ),
+    ] = None,
     stake: Annotated[
-        int, typer.Option(min=1, max=1_000_000_000, help="What a unit of the rules is worth.")
-    ] = 10,
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000_000,
+            help="What a unit of the rules is worth. Default: 10.",
+            show_default=False,
+        ),
+    ] = None,
     buy_in: Annotated[
-        int, typer.Option(min=1, max=10**12, help="What each player sits down with.")
-    ] = 5_000,
+        int | None,
+        typer.Option(
+            min=1,
+            max=MOST_COINS,
+            help="What each player sits down with. Default: 5000.",
+            show_default=False,
+        ),
+    ] = None,
     minimum: Annotated[
-        int, typer.Option(min=0, max=10**12, help="Who has less after a hand cannot go on.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            max=MOST_COINS,
+            help="Who has less after a hand cannot go on. Default: 0.",
+            show_default=False,
+        ),
+    ] = None,
     loss_cap: Annotated[
-        int, typer.Option(min=0, max=10**12, help="What nobody loses more than in a hand; 0: none.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0,
+            max=MOST_COINS,
+            help="What nobody loses more than in a hand. Default: 0, no cap.",
+            show_default=False,
+        ),
+    ] = None,
+    fee: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=MOST_COINS,
+            help="What each pays to the house with the first hand. Default: 0.",
+            show_default=False,
+        ),
+    ] = None,
     session_hands: Annotated[
-        int, typer.Option(min=1, max=1_000, help="Hands of a session at one table.")
-    ] = 16,
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000,
+            help="Hands of a session at one table. Default: 16.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed deals the same walls.")] = 1,
     report: Annotated[
         Path | None,
@@ -67,19 +133,20 @@ def simulate(
 
     Example: `fangcheng simulate --rule-set jintan --hands 20000 --workers 2 --report jintan.html`
     """
-    from .simulating import Wish
+    from .simulating import StakesGiven, Wish
     from .simulating import simulate as run_simulation
-    from .simulation.plan import Stakes
 
     wish = Wish(
         rules=rule_set,
+        pool=pool,
+        pools=pools,
         options=option or (),
         compared=compare or (),
         players=players,
         hands=hands,
         session_hands=session_hands,
         seed=seed,
-        stakes=Stakes(stake, buy_in, minimum, loss_cap),
+        stakes=StakesGiven(stake, buy_in, minimum, loss_cap, fee),
         workers=workers,
         report=report,
         parquet=parquet,

@@ -18,6 +18,11 @@ class Identity:
         self._seen: list[tuple[int, int]] = []
         self._credentials = self._read()
 
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """The certificate and its key."""
+        return self._files[1:]
+
     def credentials(self) -> grpc.ChannelCredentials:
         """The newest; the same object until a file changes, as `connect` wants it."""
         try:

@@ -6,14 +6,17 @@ import contextlib
 import shlex
 import signal
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
-from .chosen import options_given, rules_named
+from fangcheng_rules.players import PLAYERS
+from fangcheng_rules.ruleset import Options
+
+from .chosen import options_given, rules_named, shown
 from .cli import EXIT_INTERRUPTED
 from .errors import SuiteError
 from .progress import progress
@@ -21,55 +24,79 @@ from .render import Ink
 from .simulation import columns, page, told
 from .simulation.figures import differences, figures_of
 from .simulation.hands import Session, joined, play_session
-from .simulation.kinds import PLAYERS
 from .simulation.plan import Plan, Stakes
+from .simulation.pools import PoolTerms, terms_of
 from .simulation.workers import play
 from .written import check_writable
 
+DEFAULTS = PoolTerms("baishan_kele", 0, (), None, None)
+SESSION_HANDS = 16
 WARMING = "Making the rules ready (the first time takes up to a minute)"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What the command line asks for."""
+class StakesGiven:
+    """The fields of `Stakes` as far as the command line gives them."""
 
-    rules: str
-    stakes: Stakes
-    options: Sequence[str] = ()
-    compared: Sequence[str] = ()
+    per_unit: int | None = None
+    buy_in: int | None = None
+    minimum: int | None = None
+    loss_cap: int | None = None
+    fee: int | None = None
+
+    def on(self, stakes: Stakes) -> Stakes:
+        """The stakes with what is given instead; raises SuiteError where nobody could play."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        found = replace(stakes, **given)
+        if found.minimum > found.buy_in:
+            raise SuiteError(
+                f"with a buy-in of {found.buy_in:,} nobody has the {found.minimum:,} to go on",
+                "Give a larger --buy-in or a smaller --minimum.",
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the command line asks for; None: what the pool has, else the default."""
+
+    rules: str | None
+    pool: str | None
+    pools: Path | None
+    """The file of pools."""
+    options: Sequence[str]
+    compared: Sequence[str]
     """Options that are changed in a second simulation of the same walls; empty: there is none."""
-    players: str = "efficient"
-    hands: int = 1_000
-    session_hands: int = 16
-    seed: int = 1
-    workers: int = 1
-    report: Path | None = None
-    parquet: Path | None = None
-    as_json: bool = False
+    players: str
+    hands: int
+    session_hands: int | None
+    seed: int
+    stakes: StakesGiven
+    workers: int
+    report: Path | None
+    parquet: Path | None
+    as_json: bool
 
 
 def plans_of(wish: Wish) -> list[Plan]:
     """What is to be played, and what it is compared with; raises SuiteError."""
-    rules = rules_named(wish.rules)
-    stakes = wish.stakes
-    if stakes.minimum > stakes.buy_in:
-        raise SuiteError(
-            f"with a buy-in of {stakes.buy_in:,} nobody has the {stakes.minimum:,} to go on",
-            "Give a larger --buy-in or a smaller --minimum.",
-        )
+    terms = DEFAULTS if wish.pool is None else terms_of(wish.pool, wish.pools)
+    is_its_own = wish.rules in (None, terms.rules)
+    rules = rules_named(wish.rules or terms.rules, terms.revision if is_its_own else 0)
+    options = [*(terms.options if is_its_own else ()), *wish.options]
     asked = Plan(
         rules.id,
         rules.revision,
-        options_given(rules, wish.options),
+        options_given(rules, options),
         players_named(wish.players),
         wish.hands,
-        wish.session_hands,
+        wish.session_hands or terms.session_hands or SESSION_HANDS,
         wish.seed,
-        stakes,
+        wish.stakes.on(terms.stakes or Stakes()),
     )
     if not wish.compared:
         return [asked]
-    changed = options_given(rules, [*wish.options, *wish.compared], "--compare")
+    changed = options_given(rules, [*options, *wish.compared], "--compare")
     if changed == asked.options:
         raise SuiteError(
             "--compare changes nothing", "Give it another value than --option or the default has."
@@ -100,20 +127,19 @@ def simulate(wish: Wish, console: Console, ink: Ink) -> None:
         columns.needed()
     played, stopped = _played(plans, wish.workers)
     if stopped:
+        errors = Console(stderr=True, highlight=False)
         if not played:
+            errors.print("Stopped before a session was played.")
             raise typer.Exit(EXIT_INTERRUPTED)
         hands = sum(len(sessions[0].hands) for sessions in played)
-        Console(stderr=True, highlight=False).print(
-            f"Stopped: the figures are those of --hands {hands}."
-        )
+        errors.print(f"Stopped: the figures are those of --hands {hands}.")
         plans = [replace(plan, hands=hands) for plan in plans]
     wholes = [joined(plan, one) for plan, one in zip(plans, zip(*played, strict=True), strict=True)]
     one, *others = map(figures_of, plans, wholes)
     other = others[0] if others else None
     found = differences(one, other) if other is not None else []
     if wish.report is not None:
-        command = command_of(replace(wish, hands=one.hands))
-        page.write(wish.report, one, other, found, command, version("fangcheng"))
+        page.write(wish.report, one, other, found, command_of(plans), version("fangcheng"))
     if wish.parquet is not None:
         rows = [(plan, whole.hands) for plan, whole in zip(plans, wholes, strict=True)]
         columns.write(wish.parquet, rows, version("fangcheng"))
@@ -126,17 +152,24 @@ def simulate(wish: Wish, console: Console, ink: Ink) -> None:
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def command_of(wish: Wish) -> str:
-    """The command that makes the same figures again, however many workers it has."""
-    words = ["fangcheng", "simulate", "--rule-set", wish.rules, "--hands", f"{wish.hands}"]
-    words += ["--session-hands", f"{wish.session_hands}", "--seed", f"{wish.seed}"]
-    words += ["--players", wish.players]
-    words += [word for option in wish.options for word in ("--option", option)]
-    words += [word for option in wish.compared for word in ("--compare", option)]
-    stakes = wish.stakes
+def command_of(plans: Sequence[Plan]) -> str:
+    """The command that makes the same figures again, whatever a pool or a default is by then."""
+    plan = plans[0]
+    words = ["fangcheng", "simulate", "--rule-set", plan.rule_set, "--hands", f"{plan.hands}"]
+    words += ["--session-hands", f"{plan.session_hands}", "--seed", f"{plan.seed}"]
+    words += ["--players", ",".join(plan.players)]
+    changes: list[tuple[str, Options, Options]] = [
+        ("--option", plan.rules.complete(), plan.options)
+    ]
+    changes += [("--compare", plan.options, other.options) for other in plans[1:]]
+    for word, before, after in changes:
+        for id, value in after.items():
+            words += [word, f"{id}={shown(value)}"] if value != before[id] else []
+    stakes = plan.stakes
     words += ["--stake", f"{stakes.per_unit}", "--buy-in", f"{stakes.buy_in}"]
     words += ["--minimum", f"{stakes.minimum}"] if stakes.minimum else []
     words += ["--loss-cap", f"{stakes.loss_cap}"] if stakes.loss_cap else []
+    words += ["--fee", f"{stakes.fee}"] if stakes.fee else []
     return shlex.join(words)
 
 

@@ -3,6 +3,7 @@
 =============  =====================================================================
 `plan`         what is to be played: all that the figures follow from
 `hands`        one session at a table, played; a row for each hand
+`pools`        the same as a pool of matchmaking states it
 `stakes`       what its players can pay, by the rules of table and wallet
 `workers`      sessions played by several processes, handed back in their order
 `estimates`    shares and means with confidence intervals

@@ -135,6 +135,7 @@ def _plan(figures: Figures, version: str) -> Section:
             f"{stakes.loss_cap:,}" if stakes.loss_cap else "none",
             "What nobody loses more than in a hand.",
         ),
+        ("fee", f"{stakes.fee:,}", "What each pays to the house with the first hand."),
     ]
     options = [
         (spec.id, shown(plan.options[spec.id]), shown(spec.default), spec.meaning)

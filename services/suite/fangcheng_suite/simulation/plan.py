@@ -26,6 +26,8 @@ class Stakes:
     """Who has less than this after a hand cannot go on."""
     loss_cap: int = 0
     """What nobody loses more than in a hand; 0: no cap."""
+    fee: int = 0
+    """What each pays to the house with the first hand."""
 
     @property
     def buy_ins(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from fangcheng_rules.round import Round
-from fangcheng_table.events import SeatPlan, Stake, TableCreated, Timing
+from fangcheng_table.events import Fee, SeatPlan, Stake, TableCreated, Timing
 from fangcheng_table.settlement import Settlement, settlement_of
 from fangcheng_wallet.ledger import Transfer
 from fangcheng_wallet.settling import shares
@@ -51,8 +51,15 @@ class Purses:
         self.coins = [self.buy_in] * 4
 
     def settle(self, due: Settlement) -> Paid:
-        """Pay a hand; none may follow once somebody is bankrupt."""
+        """Pay a hand, fees first; none may follow once somebody is bankrupt."""
         self.hands += 1
+        left: Counter[int | None] = Counter()
+        fees: Counter[int] = Counter()
+        for fee in due.fees:
+            fees[fee.seat] = min(fee.amount, self.coins[fee.seat])
+            self.coins[fee.seat] -= fees[fee.seat]
+            left[fee.seat] += fee.amount - fees[fee.seat]
+        no_fee = {seat for seat in range(4) if left[seat]}
         order = [seat for seat, _ in due.parties]
         place = {seat: order.index(seat) for seat in order} | {None: None}
         transfers = [
@@ -69,7 +76,6 @@ class Purses:
         cap = self.stakes.loss_cap
         means = [min(self.coins[seat], cap) if cap else self.coins[seat] for seat in order]
         gained: Counter[int | None] = Counter()
-        left: Counter[int | None] = Counter()
         for one, coins in zip(due.postings, shares(means, transfers), strict=True):
             gained[one.target] += coins
             gained[one.source] -= coins
@@ -79,12 +85,13 @@ class Purses:
         self.bankrupt = tuple(
             seat
             for seat in range(4)
-            if (left[seat] and not (cap and -gained[seat] >= cap))
+            if seat in no_fee
+            or (left[seat] and not (cap and -gained[seat] >= cap))
             or self.coins[seat] < self.stakes.minimum
         )
         unpaid = sum(left[seat] for seat in self.bankrupt)
         self.unpaid += unpaid
-        return Paid(tuple(gained[seat] for seat in range(4)), unpaid, self.bankrupt)
+        return Paid(tuple(gained[seat] - fees[seat] for seat in range(4)), unpaid, self.bankrupt)
 
 
 def table_of(plan: Plan) -> TableCreated:
@@ -103,9 +110,10 @@ def table_of(plan: Plan) -> TableCreated:
         labels={},
         root=b"",
         commitment=b"",
+        fees=(Fee(None, CURRENCY, "", stakes.fee),) if stakes.fee else (),
     )
 
 
 def due_of(table: TableCreated, hand: Round) -> Settlement:
-    """What an ended hand pays, in coins."""
-    return settlement_of(table, table.seats, hand, charged=True)
+    """What an ended hand pays, in coins; the first one the fees too."""
+    return settlement_of(table, table.seats, hand, charged=hand.hand_number > 1)

@@ -100,6 +100,7 @@ def played(plan: Plan) -> list[str]:
     stakes = plan.stakes
     more = [f"least to go on {stakes.minimum:,}"] if stakes.minimum else []
     more += [f"loss of a hand at most {stakes.loss_cap:,}"] if stakes.loss_cap else []
+    more += [f"fee {stakes.fee:,}"] if stakes.fee else []
     return [
         f"{plan.rule_set} revision {plan.revision}; {options_told(plan)}",
         f"players {', '.join(plan.players)}; sessions of {plan.session_hands} hands; "
