@@ -193,7 +193,7 @@ async def playing(
     await server.start()
     access = Access(lambda service: f"127.0.0.1:{port}", KEY)
     try:
-        yield Bot("bot-mei", access, "Mei", turn_seconds, random.Random(1))
+        yield Bot("bot-mei", access, "Mei", turn_seconds=turn_seconds, chance=random.Random(1))
     finally:
         await server.stop(None)
 

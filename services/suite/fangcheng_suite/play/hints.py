@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ from rich.text import Text
 from fangcheng.evaluation.v1 import evaluation_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client.view import TableView
-from fangcheng_suite.bots.brain import COPIES, Analyst, Brain
+from fangcheng_rules.players import PLAYERS, STRENGTH
+from fangcheng_rules.tiles import COPIES
+from fangcheng_suite.bots.brain import Analyst, Brain
 
 from .choices import told
 from .tiles import FAINT, GOLD, GOOD
@@ -49,7 +52,8 @@ async def hint(
     lines: list[Text] = []
     starred: frozenset[int] = frozenset()
     if prompt is not None and prompt.kind != "before_deal":
-        action = await Brain(once).choose(view, prompt)
+        chance = random.Random(0)  # noqa: S311 # nosec B311 # it has no part in these decisions
+        action = await Brain(once, PLAYERS[STRENGTH](chance)).choose(view, prompt)
         if action.kind == "discard":
             starred = frozenset({action.tile})
         lines.append(Text(_advice(action, view, say), f"bold {GOLD}"))
