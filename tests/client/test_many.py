@@ -276,14 +276,12 @@ async def test_a_seat_that_is_added_again_after_all_was_told_ends() -> None:
 async def test_a_seat_may_begin_with_a_snapshot() -> None:
     tables = Tables([TAKE, events(("ming", 8)), events(("ming", snapshot(8)), ("ming", 9)),
                      done("ming")])  # fmt: skip
-    seen: list[str] = []
     async with (
         connected(tables, subject="service:gateway", scopes=["act_as"]) as channel,
         aclosing(ManySeats(channel)) as following,
     ):
         following.add("ming", "t1", 7, snapshot=True)
-        async for news in following:
-            seen.append(told(news))
+        seen = [told(news) async for news in following]
     assert seen == ["ming 8", "ming 9", "ming done"]
     assert tables.asked == [["add ming 7 whole"]]
 
