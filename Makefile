@@ -14,7 +14,7 @@ OUT ?= $(CURDIR)/dist
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos fuzz check protos released docs site dashboards tiles screenshots format bench locks audit dist clean
+.PHONY: help setup run demo play test test-system test-slow chaos fuzz check protos released docs site dashboards tiles screenshots format bench locks audit dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -25,6 +25,9 @@ run: setup ## Start every service here, with bots at practice tables, until Ctrl
 demo: setup ## Play hands of every rule set between four bots, then audit the ledger
 	@$(BIN)/fangcheng demo
 	@echo 'Next: make run, and open the link that it prints'
+
+play: setup ## Play in this terminal against three bots, in a suite of its own or that of make run (RULES=jintan)
+	@$(BIN)/fangcheng play --rule-set $(or $(RULES),jintan)
 
 test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
@@ -49,7 +52,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	@# It tests a text in pieces, and tells of each piece that an exception was not needed for.
 	$(BIN)/bandit --quiet --recursive services shared tools deploy 2> >(grep -v 'nosec encountered' >&2)
 	$(BIN)/mypy
-	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py examples/python/*.py
+	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py examples/*.py examples/python/*.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint
 	$(BIN)/python tools/released.py

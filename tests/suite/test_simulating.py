@@ -14,6 +14,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from pyarrow import parquet
@@ -25,8 +26,9 @@ from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.simulate import play_hands
 from fangcheng_suite.commands import app
 from fangcheng_suite.simulation import columns
+from fangcheng_suite.simulation.boards import figures_of
 from fangcheng_suite.simulation.estimates import Estimate, Measure, difference
-from fangcheng_suite.simulation.figures import Figures, Spread, differences, figures_of
+from fangcheng_suite.simulation.figures import Figures, Spread, differences
 from fangcheng_suite.simulation.hands import ENDS, Session, joined, play_session
 from fangcheng_suite.simulation.page import columns_of as columns_drawn
 from fangcheng_suite.simulation.plan import Plan, Stakes
@@ -44,7 +46,7 @@ from tests.wallet.ledgers import CURRENCIES, deposit, has
 
 Run = Callable[..., Result]
 
-ROOT = Path(__file__).parents[2]
+PAGE = Path(__file__).parents[2] / "docs/simulate.md"
 BY_RULE_SET = pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
 
 
@@ -336,6 +338,11 @@ def test_json_and_parquet_tell_the_same(run: Run, tmp_path: Path) -> None:
     assert drawn["low"] <= drawn["value"] <= drawn["high"]
     assert all(row["source"] is None for row in rows if row["end"] in ("draw", "self_draw"))
     assert all(field.metadata[b"meaning"] for field in table.schema)
+    (query,) = re.findall(r"^```sql\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S)
+    found = duckdb.sql(query.replace("jintan.parquet", str(tmp_path / "out.parquet"))).fetchall()
+    costly = sum(min(row[f"net_{seat}"] for seat in range(4)) <= -20 for row in rows)
+    assert costly > 0
+    assert found == [(costly / 20,)]
     plans = json.loads(table.schema.metadata[b"fangcheng"])["plans"]
     assert plans[0]["seed"] == told["plan"]["seed"] == 1
 
@@ -406,7 +413,7 @@ def test_what_the_pages_say_runs(run: Run, words: list[str]) -> None:
 
 
 def test_the_page_names_every_column(run: Run) -> None:
-    page = (ROOT / "docs/simulate.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     plan = a_plan(hands=1)
     for name in columns.columns_of(plan, play_session(plan, 0).hands):
         general = re.sub(r"_\d$", "_0", re.sub(r"^(item|moved)_.*", r"\1_", name))
@@ -414,5 +421,5 @@ def test_the_page_names_every_column(run: Run) -> None:
 
 
 def test_the_page_names_every_kind_of_player() -> None:
-    page = (ROOT / "docs/simulate.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     assert all(f"`{kind}`" in page for kind in PLAYERS)

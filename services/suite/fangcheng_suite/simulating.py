@@ -22,7 +22,8 @@ from .errors import SuiteError
 from .progress import progress
 from .render import Ink
 from .simulation import columns, page, told
-from .simulation.figures import differences, figures_of
+from .simulation.boards import figures_of
+from .simulation.figures import differences
 from .simulation.hands import Session, joined, play_session
 from .simulation.plan import Plan, Stakes
 from .simulation.pools import PoolTerms, terms_of
@@ -127,12 +128,12 @@ def simulate(wish: Wish, console: Console, ink: Ink) -> None:
         columns.needed()
     played, stopped = _played(plans, wish.workers)
     if stopped:
+        errors = Console(stderr=True, highlight=False)
         if not played:
+            errors.print("Stopped before a session was played.")
             raise typer.Exit(EXIT_INTERRUPTED)
         hands = sum(len(sessions[0].hands) for sessions in played)
-        Console(stderr=True, highlight=False).print(
-            f"Stopped: the figures are those of --hands {hands}."
-        )
+        errors.print(f"Stopped: the figures are those of --hands {hands}.")
         plans = [replace(plan, hands=hands) for plan in plans]
     wholes = [joined(plan, one) for plan, one in zip(plans, zip(*played, strict=True), strict=True)]
     one, *others = map(figures_of, plans, wholes)
