@@ -19,6 +19,7 @@ from . import (
     commands_console,
     commands_integrity,
     commands_journal,
+    commands_load,
     commands_logs,
     commands_player,
     commands_records,
@@ -44,6 +45,7 @@ app.add_typer(commands_bots.bots)
 app.add_typer(commands_call.call)
 app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_console.console)
+app.add_typer(commands_load.load)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
 app.add_typer(commands_player.player, name="player")
