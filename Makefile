@@ -14,7 +14,7 @@ OUT ?= $(CURDIR)/dist
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos fuzz check protos released docs dashboards tiles screenshots format bench locks audit dist clean
+.PHONY: help setup run demo play test test-system test-slow chaos fuzz check protos released docs site dashboards tiles screenshots format bench locks audit dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -25,6 +25,9 @@ run: setup ## Start every service here, with bots at practice tables, until Ctrl
 demo: setup ## Play hands of every rule set between four bots, then audit the ledger
 	@$(BIN)/fangcheng demo
 	@echo 'Next: make run, and open the link that it prints'
+
+play: setup ## Play in this terminal against three bots, in a suite of its own or that of make run (RULES=jintan)
+	@$(BIN)/fangcheng play --rule-set $(or $(RULES),jintan)
 
 test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
@@ -49,13 +52,14 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	@# It tests a text in pieces, and tells of each piece that an exception was not needed for.
 	$(BIN)/bandit --quiet --recursive services shared tools deploy 2> >(grep -v 'nosec encountered' >&2)
 	$(BIN)/mypy
-	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py
+	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py examples/*.py examples/python/*.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint
 	$(BIN)/python tools/released.py
 	.venv-protos/bin/python tools/stubs.py --check
 	$(BIN)/python tools/protodoc.py --check
 	$(BIN)/python tools/accessdoc.py --check
+	$(BIN)/python tools/errorsdoc.py --check
 	$(BIN)/python tools/settingsdoc.py --check
 	$(BIN)/python tools/deployment.py --check
 	$(BIN)/python tools/rulesdoc.py --check
@@ -72,13 +76,17 @@ protos: setup .venv-protos/ready ## Generate the stubs and docs/api.md from the 
 released: setup ## Release the contracts as they are: what was added must not change any more, and its clients are kept
 	$(BIN)/python tools/released.py --write
 
-docs: protos ## Generate docs/security.md, docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
+docs: protos ## Generate docs/errors.md, docs/security.md, docs/settings.md, docs/operations/metrics.md, docs/rules/ and what deploy/ has for containers
 	$(BIN)/python tools/accessdoc.py
+	$(BIN)/python tools/errorsdoc.py
 	$(BIN)/python tools/settingsdoc.py
 	$(BIN)/python tools/deployment.py
 	$(BIN)/python tools/rulesdoc.py
 	$(BIN)/python tools/capacitydoc.py
 	$(BIN)/python tools/metricsdoc.py
+
+site: setup ## Build the docs as a site in site/, which needs no network, neither here nor at its readers
+	$(BIN)/mkdocs build --strict --quiet
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page
 	$(BIN)/python -m tools.dashboards
@@ -120,7 +128,7 @@ dist: setup ## Build every distribution into dist/, with a bill of materials of 
 setup: $(VENV)/ready ## Make or refresh .venv from the lock, with all distributions in it
 
 clean: ## Remove everything that can be made again
-	rm -rf .venv .venv-* dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find benchmarks protos shared services tests tools -name __pycache__ -prune -exec rm -rf {} +
 
 ENVIRONMENT := tools/environment.py requirements/bootstrap.lock

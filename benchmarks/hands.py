@@ -20,9 +20,10 @@ from collections.abc import Callable
 from measure import ROUNDS, Line, Lines, cores, pin
 from riichienv import RiichiEnv
 
+from fangcheng_rules.players import AtRandom, Efficient, Player
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import BUILT_IN
-from fangcheng_rules.simulate import Player, RandomPlayer, SimplePlayer, play_hands
+from fangcheng_rules.simulate import play_hands
 
 HANDS = 100
 """In each round."""
@@ -62,12 +63,12 @@ def ours(rules: RuleSet, players: Callable[[int], list[Player]]) -> Callable[[in
 
 def at_random(seed: int) -> list[Player]:
     """Players that do anything."""
-    return [RandomPlayer(random.Random(4 * seed + seat)) for seat in range(4)]
+    return [AtRandom(random.Random(4 * seed + seat)) for seat in range(4)]
 
 
 def simple(seed: int) -> list[Player]:
     """Players that mean to win."""
-    return [SimplePlayer() for _ in range(4)]
+    return [Efficient(random.Random(4 * seed + seat)) for seat in range(4)]
 
 
 def rates(work: dict[str, Callable[[int], None]]) -> dict[str, float]:

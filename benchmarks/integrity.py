@@ -20,11 +20,12 @@ from functools import partial
 
 from fangcheng_rules.actions import Action, Prompt
 from fangcheng_rules.events import Called, Discarded, Event
+from fangcheng_rules.players import Efficient, Player, Situation
 from fangcheng_rules.round import Round
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import Win
-from fangcheng_rules.simulate import Player, SimplePlayer, Situation, play_hands
+from fangcheng_rules.simulate import play_hands
 from fangcheng_suite.integrity.facts import HandFacts
 from fangcheng_suite.integrity.findings import report
 from fangcheng_suite.integrity.rehearsal import Collusion, Rates, rates, season
@@ -53,10 +54,11 @@ class Plot:
                 self.discarder = event.seat
 
 
-class Giver(SimplePlayer):
+class Giver(Efficient):
     """Discards what its partner waits on, and never wins from it."""
 
     def __init__(self, plot: Plot) -> None:
+        super().__init__(random.Random(plot.giver))
         self._plot = plot
 
     def choose(self, situation: Situation, prompt: Prompt) -> Action:
@@ -70,18 +72,19 @@ class Giver(SimplePlayer):
             spared = tuple(action for action in actions if action.kind != "win")
             if spared != actions:
                 return spared[-1]
-        return SimplePlayer.choose(self, situation, prompt)
+        return Efficient.choose(self, situation, prompt)
 
 
-class Taker(SimplePlayer):
+class Taker(Efficient):
     """Tells its partner what it waits on."""
 
     def __init__(self, plot: Plot) -> None:
+        super().__init__(random.Random(plot.giver))
         self._plot = plot
 
     def choose(self, situation: Situation, prompt: Prompt) -> Action:
         """What a simple player does."""
-        action = SimplePlayer.choose(self, situation, prompt)
+        action = Efficient.choose(self, situation, prompt)
         if prompt.kind == "turn" and situation.analysis is not None and action.kind == "discard":
             self._plot.waits = frozenset(
                 wait.tile
@@ -99,7 +102,7 @@ def tables(
     for number in range(count):
         giver, taker = chance.sample(range(4), 2)
         plot = Plot(giver, taker)
-        players: list[Player] = [SimplePlayer() for _ in range(4)]
+        players: list[Player] = [Efficient(random.Random(seat)) for seat in range(4)]
         if helping:
             players[giver], players[taker] = Giver(plot), Taker(plot)
         hands: list[HandFacts] = []

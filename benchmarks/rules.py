@@ -22,10 +22,11 @@ from fangcheng_rules.analysis import analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels import speed
 from fangcheng_rules.kernels.bound import bind
+from fangcheng_rules.players import Efficient
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS
 from fangcheng_rules.scoring import Win, score
-from fangcheng_rules.simulate import SimplePlayer, play_hands
+from fangcheng_rules.simulate import play_hands
 
 HANDS = 20_000
 WHOLE_HANDS = 200
@@ -105,9 +106,10 @@ def measure(rules: RuleSet) -> None:
             f"analyze with progress, random {size} tiles",
             rate(lambda hand: analyze(rules, options, hand, progress=True), hands),
         )
+    players = [Efficient(random.Random(SEED))] * 4
     wins = [
         play.finished
-        for play, _ in play_hands(rules, [SimplePlayer()] * 4, hands=WHOLE_HANDS, seed=SEED)
+        for play, _ in play_hands(rules, players, hands=WHOLE_HANDS, seed=SEED)
         if isinstance(play.end, Win)
     ]
     show("score, all payments of a won hand", rate(lambda won: score(rules, options, won), wins))

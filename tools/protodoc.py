@@ -38,7 +38,8 @@ and which statuses it answers besides the general ones: INVALID_ARGUMENT where a
 broken or a text contains NUL (every broken field is named), UNAUTHENTICATED without a valid token,
 PERMISSION_DENIED for a caller who is not listed, UNAVAILABLE while a process starts or stops. Every
 error carries a `google.rpc.ErrorInfo` with the reason in capitals and the domain `fangcheng`,
-within the `google.rpc.Status` of the trailing metadata `grpc-status-details-bin`.
+within the `google.rpc.Status` of the trailing metadata `grpc-status-details-bin`;
+[errors](errors.md) tells of each reason what to do.
 
 Who calls is told by the metadata `authorization: Bearer TOKEN`, where it is no certificate
 ([identities](operations/identities.md)). `fangcheng token SUBJECT` prints a token of the running
@@ -165,7 +166,7 @@ def render(files: list[FileDescriptorProto]) -> str:
     parts = [INTRODUCTION]
     for file in sorted(files, key=lambda f: (not f.service, f.name)):
         comments = Comments(file)
-        parts.append(f"## {file.package}\n\n{comments.of(12)}\n")
+        parts.append(f"## {file.name}\n\n{comments.of(12)}\n")
         maps = {
             f".{name}.{inner.name}": inner
             for name, element, _ in elements(file)

@@ -15,6 +15,7 @@ from fangcheng.evaluation.v1 import evaluation_pb2 as ev
 from fangcheng.evaluation.v1.evaluation_pb2_grpc import EvaluationServiceStub
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng_client import Problem, connect, explain
+from fangcheng_client.reasons import catalogue
 from fangcheng_console.plain import plain
 from fangcheng_console.rule_sets import RuleSets
 from fangcheng_console.trying import analysed
@@ -206,6 +207,7 @@ async def test_a_score_is_the_evaluators_and_so_is_a_refusal(world: World, rules
                 "reason": expected.reason,
                 "message": expected.message,
                 "field": expected.field,
+                "zh": catalogue()[expected.reason].text("zh").message,
             }
             refused += 1
             continue

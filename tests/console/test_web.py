@@ -45,6 +45,14 @@ async def test_every_answer_has_the_headers_of_safety(world: World, path: str, s
         assert "server" not in headers
 
 
+async def test_a_refusal_says_in_chinese_too_what_is_wrong(world: World) -> None:
+    async with world.browser() as browser:
+        error = (await browser.get("/api/tables/t1")).json()["error"]
+    assert error["reason"] == "NOT_SIGNED_IN"
+    assert error["message"] == "Sign in first."
+    assert error["zh"] == "尚未登录。"
+
+
 async def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inline() -> None:
     policy = HEADERS["content-security-policy"]
     directives = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))

@@ -15,6 +15,7 @@ from fangcheng_rules.hand import Hand
 from fangcheng_rules.kernels.bound import bind
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.notation import hand_to_mpsz
+from fangcheng_rules.players import Efficient
 from fangcheng_rules.ruleset import WallCount
 from fangcheng_rules.rulesets.baicheng import HOT, RULE_SET, next_replacement
 from fangcheng_rules.scoring import (
@@ -29,7 +30,7 @@ from fangcheng_rules.scoring import (
     draws_treasure,
     score,
 )
-from fangcheng_rules.simulate import SimplePlayer, play_hands
+from fangcheng_rules.simulate import play_hands
 from fangcheng_rules.tiles import DRAGONS, is_suited, name
 from tests.rules import baicheng_oracle as oracle
 
@@ -362,7 +363,7 @@ def test_those_hands_have_every_fan_item_in_them() -> None:
 
 def test_both_scorers_agree_on_the_hands_of_bots() -> None:
     whirlwinds = treasures = 0
-    for play, _ in play_hands(RULE_SET, [SimplePlayer()] * 4, hands=150, seed=5):
+    for play, _ in play_hands(RULE_SET, [Efficient(random.Random(1))] * 4, hands=150, seed=5):
         finished = play.finished
         expected = expected_net(finished, 0, 1, 64)
         assert play.result is not None

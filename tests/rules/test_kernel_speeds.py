@@ -37,7 +37,7 @@ def evaluated(hands: int, **settings: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("hands", [500, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("hands", [150, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_compiled_and_interpreted_agree_on_the_hands_of_every_rule_set(
     tmp_path: Path, hands: int
 ) -> None:

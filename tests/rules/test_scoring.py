@@ -9,6 +9,7 @@ import pytest
 
 from fangcheng_rules.errors import IllegalWin, InvalidHand
 from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.players import Efficient
 from fangcheng_rules.rulesets import rule_set
 from fangcheng_rules.scoring import (
     SEATS,
@@ -20,7 +21,7 @@ from fangcheng_rules.scoring import (
     Win,
     score,
 )
-from fangcheng_rules.simulate import SimplePlayer, play_hands
+from fangcheng_rules.simulate import play_hands
 from fangcheng_rules.tiles import from_name, name
 from tests.rules import kele_oracle as oracle
 from tests.rules.golden import tiles
@@ -250,7 +251,7 @@ def test_those_random_wins_have_every_fan_item_in_them() -> None:
 
 
 def test_both_scorers_agree_on_the_hands_of_bots() -> None:
-    for play, _ in play_hands(KELE, [SimplePlayer()] * 4, hands=150, seed=77):
+    for play, _ in play_hands(KELE, [Efficient(random.Random(1))] * 4, hands=150, seed=77):
         finished = play.finished
         if isinstance(finished.end, (Win, Draw)):
             result = agree(finished, {})

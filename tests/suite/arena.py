@@ -25,6 +25,7 @@ from fangcheng_rules.actions import (
 from fangcheng_rules.analysis import Analysis, Wait, analyze
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.melds import Meld, MeldKind
+from fangcheng_rules.players import PLAYERS, STRENGTH
 from fangcheng_rules.round import HandSetup, Round
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.scoring import score
@@ -44,6 +45,7 @@ class Arena:
 
     rules: RuleSet
     chance: random.Random
+    strength: str = STRENGTH
 
     async def hand(self, number: int = 1, dealer: int = 0) -> Round:
         """Play one hand to its end."""
@@ -67,7 +69,10 @@ class Arena:
                 wall=shuffled,
             )
         )
-        brains = [Brain(self.analyse, random.Random(self.chance.random())) for _ in range(4)]
+        brains = [
+            Brain(self.analyse, PLAYERS[self.strength](random.Random(self.chance.random())))
+            for _ in range(4)
+        ]
         while not play.ended:
             if questions := play.questions():
                 for question in questions:
@@ -171,6 +176,7 @@ def view_of(play: Round, viewer: int) -> TableView:
     return TableView(
         table_id="arena",
         rules=rules_pb2.RuleSetChoice(id=play.rule_set.id),
+        wall_tiles=play.tiles_left,
         own_seat=viewer,
         seats=seats,
         hand_number=play.hand_number,

@@ -12,6 +12,7 @@ from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client.notation import parse, text
 from fangcheng_client.view import SeatView, TableView
+from fangcheng_rules.players import Efficient
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.scoring import Win
@@ -24,7 +25,7 @@ KELE, BAICHENG, SHANDONG, JINTAN = map(rule_set, ("baishan_kele", "baicheng", "s
 
 def brain(seed: int = 1, piao_share: float = 0.0, rules: RuleSet = KELE) -> Brain:
     chance = random.Random(seed)
-    return Brain(Arena(rules, chance).analyse, chance, piao_share)
+    return Brain(Arena(rules, chance).analyse, Efficient(chance, piao_share))
 
 
 def view(
@@ -195,9 +196,10 @@ async def test_a_dragon_is_added_to_the_whirlwind() -> None:
     assert chosen == kong
 
 
+@pytest.mark.parametrize("strength", ["efficient", "careful"])
 @pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
-async def test_most_hands_end_by_a_win(rules: RuleSet) -> None:
-    arena = Arena(rules, random.Random(20))
+async def test_most_hands_end_by_a_win(rules: RuleSet, strength: str) -> None:
+    arena = Arena(rules, random.Random(20), strength)
     ends = [type((await arena.hand(number, number % 4)).end) for number in range(1, 13)]
     assert ends.count(Win) > 0.4 * len(ends)
 

@@ -78,7 +78,9 @@ def test_the_promised_commands_are_there() -> None:
     assert {
         "up",
         "bots",
+        "play",
         "demo",
+        "doctor",
         "dev-certs",
         "dev-keys",
         "token",
@@ -375,14 +377,6 @@ def test_a_service_that_cannot_be_reached_is_told(run: Run, suite: SuiteFile) ->
     assert ended.exit_code == 1
     assert "cannot be reached" in ended.output
     assert "Traceback" not in ended.output
-
-
-def test_simulate_tells_how_hands_ended(run: Run) -> None:
-    ended = run("simulate", "12", "--seed", "3")
-    assert ended.exit_code == 0, ended.output
-    assert "12 hands of 科乐白山麻将, seed 3" in ended.output
-    counts = re.findall(r"^\S+ (?:win|drawn).*? (\d+) +\d+\.\d %$", ended.output, re.MULTILINE)
-    assert sum(map(int, counts)) == 12
 
 
 def test_a_taken_port_is_told_before_anything_starts(run: Run, tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ ELSEWHERE = ("--matchmaking", "a:1", "--table", "a:2", "--wallet", "a:3", "--eva
         ([*ELSEWHERE], "--pool"),
         (["--matchmaking", "a:1", "--pool", "silver"], "--table and --wallet and --evaluation"),
         ([*ELSEWHERE, "--pool", "silver", "--key", "short"], "--signing-key"),
-        (["--report", "nowhere/load.html"], "there is no folder nowhere"),
+        (["--report", "nowhere/load.html"], "no folder that may be written"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

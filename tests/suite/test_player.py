@@ -193,7 +193,7 @@ async def playing(
     await server.start()
     access = Access(lambda service: f"127.0.0.1:{port}", KEY)
     try:
-        yield Bot("bot-mei", access, "Mei", turn_seconds, random.Random(1))
+        yield Bot("bot-mei", access, "Mei", turn_seconds=turn_seconds, chance=random.Random(1))
     finally:
         await server.stop(None)
 
@@ -503,7 +503,7 @@ async def test_trouble_that_stays_the_same_is_told_once(monkeypatch: pytest.Monk
                 raise asyncio.CancelledError
             trouble = self.troubles.pop(0)
             if trouble:
-                raise NotSeated(trouble)
+                raise NotSeated(trouble, "Queue again.")
             return None
 
     access = Access(lambda service: "127.0.0.1:1", KEY)

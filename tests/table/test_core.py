@@ -9,9 +9,9 @@ import pytest
 
 from fangcheng_rules import events as play
 from fangcheng_rules.actions import PASS, Action, Prompt
-from fangcheng_rules.analysis import analyze
+from fangcheng_rules.players import PLAYERS
 from fangcheng_rules.rulesets import rule_set
-from fangcheng_rules.simulate import SimplePlayer, Situation
+from fangcheng_rules.simulate import situation_of
 from fangcheng_rules.wall import derive, follows
 from fangcheng_table.clocks import Patience
 from fangcheng_table.errors import NotOffered, StaleDecision
@@ -405,14 +405,10 @@ def test_a_table_ends_when_the_deal_has_gone_round_where_its_rules_say_so():
     event = created(hands=0, rules_id="baicheng", options={"length": "round"})
     drive = Drive.of(event)
     drive.attend(0, 1, 2, 3)
-    player = SimplePlayer()
+    player = PLAYERS["efficient"](random.Random(1))
 
     def choose(seat: int, prompt: Prompt) -> Action:
-        hand = drive.table.state.in_play
-        held = hand.seats[seat]
-        found = analyze(hand.rule_set, hand.options, hand._hand(seat), progress=True)
-        tiles, melds = tuple(held.concealed), tuple(held.melds)
-        return player.choose(Situation(hand.rule_set, hand.options, tiles, melds, found), prompt)
+        return player.choose(situation_of(drive.table.state.in_play, seat), prompt)
 
     drive.play(choose)
     dealers = [event.dealer for event in of(play.HandStarted, drive.events)]

@@ -237,7 +237,7 @@ async def test_tables_wait_while_no_evaluator_is_up_and_go_on_with_the_next(
         failed = service.value(FAILED)
         await until(lambda: service.value(FAILED) > failed + 2 and service.value(OPEN) == 3)
         failed, late, before = service.value(FAILED), service.value(LATE), _stored(tmp_path)
-        await until(lambda: service.value(FAILED) > failed + 9)
+        await until(lambda: service.value(FAILED) > failed + 5)
         assert service.value(OPEN) == 3
         assert _stored(tmp_path) == before
         assert service.value(LATE) == late

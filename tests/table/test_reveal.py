@@ -61,7 +61,7 @@ def test_whenever_it_begins_it_is_the_spectators_stream_with_open_tiles_and_prom
     drive = driven(rules.id)
     known: dict[int, events_pb2.TableEvent] = {}
     opened = [r.sequence for r in drive.records if isinstance(r.event, HandOpened)]
-    for cut in range(1, len(drive.records), 23):
+    for cut in range(1, len(drive.records), 61):
         feed = Feed()
         feed.publish(drive.records[:cut])
         first = max((sequence for sequence in opened if sequence <= cut), default=0)

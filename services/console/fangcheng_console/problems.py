@@ -1,7 +1,8 @@
 """What is answered instead of what was asked for: a status, and a reason that a program can read.
 
 Every refusal of the API has the same shape, whoever refused, the console or a service behind it:
-`{"error": {"reason": "UNKNOWN_TABLE", "message": "…", "field": ""}}`.
+`{"error": {"reason": "UNKNOWN_TABLE", "message": "…", "field": "", "zh": "没有这张牌桌。"}}`; `zh`
+is what the catalogue of reasons says in Chinese, empty where it does not know the reason.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from fangcheng_client import explain
+from fangcheng_client.reasons import find
 
 from .oplog import LogUnavailable
 
@@ -51,7 +53,9 @@ class Refused(Exception):
 
 def answer(status: int, reason: str, message: str, field: str = "") -> JSONResponse:
     """A refusal as an answer of the API."""
-    error = {"reason": reason, "message": message, "field": field}
+    known = find(reason)
+    chinese = "" if known is None else known.text("zh").message
+    error = {"reason": reason, "message": message, "field": field, "zh": chinese}
     return JSONResponse({"error": error}, status)
 
 

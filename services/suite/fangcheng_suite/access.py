@@ -13,7 +13,7 @@ import grpc.aio
 
 from fangcheng_client import connect
 
-from .errors import SuiteError, from_call
+from .errors import SuiteError, cannot, from_call
 
 if TYPE_CHECKING:
     from fangcheng_kit.signing import SigningKey
@@ -128,7 +128,7 @@ def reach(
         try:
             credentials = grpc.ssl_channel_credentials(ca_file.read_bytes())
         except OSError as error:
-            raise SuiteError(f"cannot read {ca_file}: {error.strerror}") from error
+            raise cannot("read", ca_file, error) from error
     try:
         return connect(
             target, token, credentials=credentials, plaintext=plaintext, options=list(options)
@@ -144,7 +144,7 @@ def signing_key_in(path: Path, key_id: str = "") -> SigningKey:
     try:
         return SigningKey(path.read_bytes(), key_id)
     except OSError as error:
-        raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+        raise cannot("read", path, error) from error
     except ValueError as error:
         raise SuiteError(f"{path}: {error}", "`fangcheng dev-keys DIR` makes one.") from None
 

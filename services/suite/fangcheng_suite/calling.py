@@ -42,7 +42,11 @@ async def call(
             "docs/api.md has an example of each.",
         ) from None
     if method.client_streaming:
-        raise SuiteError(f"{name} takes a stream of requests, which this command does not send")
+        raise SuiteError(
+            f"{name} takes a stream of requests, which this command does not send",
+            "Make it from a program: fangcheng_client has ManySeats for AttendMany, and hands for "
+            "StreamHands.",
+        )
     async with access.channel(service, subject) as channel:
         kind = channel.unary_stream if method.server_streaming else channel.unary_unary
         make: Any = kind(

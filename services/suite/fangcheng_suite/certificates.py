@@ -27,7 +27,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fangcheng_kit.tls import TRUST_DOMAIN
 
-from .errors import SuiteError
+from .errors import SuiteError, cannot
 
 SERVICES = ("wallet", "evaluation", "table", "matchmaking", "console")
 HOLDERS = {
@@ -156,7 +156,7 @@ def make_all(folder: Path, hosts: Sequence[str] = (), trust_domain: str = "fangc
             _write(folder / f"{name}.key", issued.key, 0o600)
             _write(folder / f"{name}.crt", issued.certificate, 0o644)
     except OSError as error:
-        raise SuiteError(f"cannot write {error.filename or folder}: {error.strerror}") from error
+        raise cannot("write", error.filename or folder, error) from error
     except ValueError as error:
         raise SuiteError(
             f"cannot make certificates: {error}",

@@ -17,12 +17,15 @@ from . import (
     commands_capacity,
     commands_certificates,
     commands_console,
+    commands_doctor,
     commands_integrity,
     commands_journal,
     commands_load,
     commands_logs,
+    commands_play,
     commands_player,
     commands_records,
+    commands_simulate,
     commands_token,
     commands_wallet,
 )
@@ -43,9 +46,11 @@ app = typer.Typer(
 app.add_typer(commands_records.records)
 app.add_typer(commands_bots.bots)
 app.add_typer(commands_call.call)
+app.add_typer(commands_play.play)
 app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_console.console)
 app.add_typer(commands_load.load)
+app.add_typer(commands_doctor.doctor)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
 app.add_typer(commands_player.player, name="player")
@@ -53,6 +58,7 @@ app.add_typer(commands_integrity.integrity, name="integrity")
 app.add_typer(commands_wallet.wallet, name="wallet")
 app.command()(commands_logs.logs)
 app.command()(commands_certificates.dev_certs)
+app.command()(commands_simulate.simulate)
 app.command()(commands_token.token)
 app.command()(commands_token.dev_keys)
 
@@ -258,26 +264,3 @@ def watch(
         await show_table(access, make_console(), make_ink(), table_id, once=once)
 
     run(show)
-
-
-@app.command()
-@told
-def simulate(
-    hands: Annotated[int, typer.Argument(min=1, max=1_000_000, help="How many hands.")] = 1000,
-    rules: Annotated[str, typer.Option(help="The rule set.")] = "baishan_kele",
-    seed: Annotated[int, typer.Option(help="The same seed plays the same hands.")] = 1,
-) -> None:
-    """Play many hands in this process and tell how they ended. No service has to run.
-
-    The first time that a rule set is played here it is compiled, which takes up to a minute.
-
-    Example: `fangcheng simulate 1000 --seed 7`
-    """
-    from .simulating import simulate as run_simulation
-
-    console = make_console()
-    waiting = "Playing (the first time the rules are compiled, which takes up to a minute)"
-    with console.status(waiting, spinner="line"):
-        parts = run_simulation(rules, hands, seed, make_ink())
-    for part in parts:
-        console.print(part)

@@ -89,7 +89,9 @@ def new_key(
     try:
         JournalKeys.parse(key)
     except ValueError as error:
-        raise SuiteError(f"{key_id} cannot name a key: {error}") from None
+        raise SuiteError(
+            f"{key_id} cannot name a key: {error}", "A month is a good name: 2026-01."
+        ) from None
     print(key)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .errors import SuiteError
+from .errors import SuiteError, cannot
 from .state import StateFolder, default_folder
 from .terminal import State, told
 
@@ -118,6 +118,6 @@ def dev_keys(
             f"there is {there} already", "Remove it, or name another folder."
         ) from None
     except OSError as error:
-        raise SuiteError(f"cannot write into {folder}: {error.strerror}") from error
+        raise cannot("write", folder, error) from error
     print(f"{private}  signs tokens: fangcheng token operator --signing-key {private}")
     print(f"{public}  checks them: FANGCHENG_JWKS={public}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import grpc
@@ -11,7 +14,8 @@ if TYPE_CHECKING:
 class SuiteError(Exception):
     """Ends the command with one line, a hint and exit code 1."""
 
-    def __init__(self, message: str, hint: str = "", details: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, hint: str, details: tuple[str, ...] = ()) -> None:
+        """`hint`: what to do next, a sentence or two; nobody is left without."""
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -39,9 +43,23 @@ class ServiceFailed(SuiteError):
 class VerificationFailed(SuiteError):
     """A hand's record does not follow from what was committed to."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            "Get the record anew from the table service and verify it again; if that fails too, "
+            "the hand is a case for docs/operations/runbooks/disputed-hand.md.",
+        )
+
 
 class DemoFailed(SuiteError):
     """Something that the demo promises did not hold."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message,
+            "Run it again when this computer has less to do. If it stays, `fangcheng up` does the "
+            "same with logs that are kept: `fangcheng logs` shows them.",
+        )
 
 
 class LedgerTampered(SuiteError):
@@ -75,4 +93,23 @@ def from_call(error: grpc.RpcError, what: str, target: str = "") -> SuiteError:
         where = f"of the service on {target}" if target else "in the state folder"
         return SuiteError(f"{what}: no answer in time", f"Look at the logs {where}.")
     where = f" (field {problem.field})" if problem.field else ""
-    return SuiteError(f"{what}: {problem.message}{where} [{problem.reason}]")
+    return SuiteError(
+        f"{what}: {problem.message}{where} [{problem.reason}]",
+        problem.cure() or "docs/errors.md tells what each status means.",
+    )
+
+
+def cannot(do: Literal["read", "write"], path: Path | str, error: OSError) -> SuiteError:
+    """A file that cannot be read or written, and what to do about it."""
+    match error.errno:
+        case errno.ENOENT:
+            hint = f"Check the name; one that is relative begins at {Path.cwd()}."
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            hint = f"Let the user {os.getuid()} {do} it, or name another file."
+        case errno.EISDIR | errno.ENOTDIR:
+            hint = "Name a file, not a folder, and folders above it that are some."
+        case errno.ENOSPC | errno.EDQUOT:
+            hint = "There is no room left: make some, or name a file on another disk."
+        case _:
+            hint = "Name another file, or look at the disk: the system's log may say more."
+    return SuiteError(f"cannot {do} {path}: {error.strerror or error}", hint)

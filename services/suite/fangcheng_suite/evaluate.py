@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,9 +13,9 @@ from fangcheng_rules.errors import InvalidNotation, RulesError
 from fangcheng_rules.hand import Hand
 from fangcheng_rules.melds import Meld, MeldKind
 from fangcheng_rules.ruleset import OptionValue, RuleSet
-from fangcheng_rules.rulesets import RULE_SETS, rule_set
 
 from . import render
+from .chosen import options_given, rules_named
 from .errors import SuiteError
 from .render import Ink
 
@@ -38,7 +37,6 @@ _MELD_KINDS = {
     **{kind.value.replace("_", " "): kind for kind in MeldKind},
     **{render.MELD_NAMES[kind.value][0]: kind for kind in MeldKind},
 }
-_NUMBER = re.compile(r"[+-]?\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +53,8 @@ def ask(
     rules_id: str, hand: str, melds: Sequence[str], options: Sequence[str], flowers: str = ""
 ) -> Question:
     """Understand the command line; raises SuiteError saying which word was wrong and why."""
-    try:
-        rules = rule_set(rules_id)
-    except RulesError:
-        known = ", ".join(rules.id for rules in RULE_SETS)
-        raise SuiteError(f"there is no rule set {rules_id}", f"There are: {known}.") from None
-    try:
-        chosen = rules.complete(dict(_option(rules, text) for text in options))
-    except RulesError as error:
-        raise SuiteError(f"--option: {error.message}", _options_hint(rules)) from None
+    rules = rules_named(rules_id)
+    chosen = options_given(rules, options)
     laid = tuple(_meld(text) for text in melds)
     try:
         held = Hand(notation.parse_tiles(hand), laid) if laid else notation.parse_hand(hand)
@@ -220,23 +211,3 @@ def _meld(text: str) -> Meld:
         raise SuiteError(
             f"--melds {text!r}: {error.message}", "A chi is three in a row, a pong three alike."
         ) from None
-
-
-def _option(rules: RuleSet, text: str) -> tuple[str, OptionValue]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise SuiteError(f"--option {text!r}: no value", f"Write it as {name}=VALUE.")
-    if value.lower() in ("true", "on", "yes"):
-        return name, True
-    if value.lower() in ("false", "off", "no"):
-        return name, False
-    return name, int(value) if _NUMBER.fullmatch(value) else value
-
-
-def _options_hint(rules: RuleSet) -> str:
-    known = ", ".join(f"{spec.id} (default {_shown(spec.default)})" for spec in rules.options)
-    return f"{rules.id} has: {known}."
-
-
-def _shown(value: OptionValue) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import grpc
 
-from .errors import SuiteError
+from .errors import SuiteError, cannot
 
 
 class Identity:
@@ -17,6 +17,11 @@ class Identity:
         self._files = ca, certificate, key
         self._seen: list[tuple[int, int]] = []
         self._credentials = self._read()
+
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """The certificate and its key."""
+        return self._files[1:]
 
     def credentials(self) -> grpc.ChannelCredentials:
         """The newest; the same object until a file changes, as `connect` wants it."""
@@ -32,7 +37,7 @@ class Identity:
             seen = self._stamps()
             ca, certificate, key = (path.read_bytes() for path in self._files)
         except OSError as error:
-            raise SuiteError(f"cannot read {error.filename}: {error.strerror}") from error
+            raise cannot("read", error.filename, error) from error
         self._seen = seen
         return grpc.ssl_channel_credentials(ca, key, certificate)
 

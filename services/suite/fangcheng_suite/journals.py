@@ -19,6 +19,11 @@ from .errors import SuiteError
 from .state import StateFolder, default_folder
 from .terminal import progress
 
+_ADDRESS = (
+    "Name the table service's database with --database, as FANGCHENG_TABLE_DATABASE has it: a "
+    "file, or postgresql://user:password@host/name."
+)
+
 
 def _check(database: str) -> None:
     if not is_postgres(database):
@@ -33,7 +38,11 @@ def journal_keys_of(state: Path | None = None) -> JournalKeys:
     try:
         return JournalKeys.parse(StateFolder(state or default_folder()).journal_keys())
     except BadJournalKeys as error:
-        raise SuiteError(f"the journal's keys cannot be used: {error}") from None
+        raise SuiteError(
+            f"the journal's keys cannot be used: {error}",
+            f"Set {VARIABLE} as the table service has it: `fangcheng journal new-key` shows the "
+            "form.",
+        ) from None
 
 
 async def list_months(database: str, console: Console) -> None:
@@ -42,7 +51,7 @@ async def list_months(database: str, console: Console) -> None:
     try:
         found = await months(database)
     except ArchiveFailed as error:
-        raise SuiteError(f"the journal cannot be read: {error}") from error
+        raise SuiteError(f"the journal cannot be read: {error}", _ADDRESS) from error
     table = Table("month", box=None, pad_edge=False)
     for column in ("tables", "not over", "events"):
         table.add_column(column, justify="right")
@@ -80,7 +89,11 @@ def print_archive(file: Path, console: Console, keys: JournalKeys) -> None:
         for line in readable(file, keys):
             console.out(line, highlight=False)  # as it is: print makes a sign of ":smile:"
     except UnknownEvent as error:
-        raise SuiteError(f"the archive cannot be read: {error}") from error
+        raise SuiteError(
+            f"the archive cannot be read: {error}",
+            "It has to be a file of `fangcheng journal archive`, whole, and its key among those of "
+            f"{VARIABLE}.",
+        ) from error
 
 
 async def reseal_journal(database: str, console: Console, keys: JournalKeys) -> None:
@@ -88,7 +101,7 @@ async def reseal_journal(database: str, console: Console, keys: JournalKeys) -> 
     if not keys:
         raise SuiteError("there is no key to seal with", f"Set {VARIABLE}.")
     if not (is_postgres(database) or await asyncio.to_thread(Path(database).exists)):
-        raise SuiteError(f"there is no journal {database}")
+        raise SuiteError(f"there is no journal {database}", _ADDRESS)
     try:
         journal = await open_journal(database, keys=keys)
         try:
@@ -96,7 +109,11 @@ async def reseal_journal(database: str, console: Console, keys: JournalKeys) -> 
         finally:
             await journal.close()
     except (JournalError, UnknownEvent) as error:
-        raise SuiteError(f"the journal was not sealed anew: {error}") from error
+        raise SuiteError(
+            f"the journal was not sealed anew: {error}",
+            f"Give all keys that it was sealed with in {VARIABLE}, the new one first, and do "
+            "this again: what was sealed anew is left as it is.",
+        ) from error
     console.print(f"{done.bodies:,} events and openings were sealed with the key {keys.first}.")
     if done.in_use:
         raise SuiteError(

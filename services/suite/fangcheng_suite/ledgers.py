@@ -17,7 +17,7 @@ from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_client import explain
 
 from .access import Access, Elsewhere
-from .errors import LedgerTampered, SuiteError
+from .errors import LedgerTampered, SuiteError, cannot
 
 COLUMNS = (
     "sequence",
@@ -121,7 +121,7 @@ async def export_ledger(
     except grpc.aio.AioRpcError as error:
         raise access.failed(error, "exporting the ledger") from error
     except OSError as error:
-        raise SuiteError(f"cannot write {path}: {error.strerror}") from error
+        raise cannot("write", path, error) from error
     finally:
         fresh.unlink(missing_ok=True)
     console.print(f"{written} entries in {path}")

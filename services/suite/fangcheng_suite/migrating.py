@@ -33,5 +33,9 @@ async def migrate_all(databases: dict[str, str | None], console: Console) -> Non
         try:
             await migrate(database, TABLES[service])
         except BadDatabase as error:
-            raise SuiteError(f"{service}: {error}") from error
+            raise SuiteError(
+                f"{service}: {error}",
+                "Check the address and what its user may do there: it has to own the tables, or be "
+                "allowed to make them. What was brought up to date before stays so.",
+            ) from error
         console.print(f"{service}: {TABLES[service].what}, revision {TABLES[service].head}")

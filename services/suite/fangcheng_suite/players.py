@@ -20,7 +20,7 @@ from fangcheng_client import explain
 from fangcheng_kit.files import keep
 
 from .access import Access
-from .errors import SuiteError
+from .errors import SuiteError, cannot
 
 SERVICES: Sequence[tuple[str, Any, Any]] = (
     ("matchmaking", matchmaking_wire, matchmaking_calls),
@@ -52,7 +52,7 @@ def _write(file: Path, lines: Iterable[str]) -> None:
         fresh.write_text("".join(line + "\n" for line in lines), "utf-8")
         keep(fresh, file)
     except OSError as error:
-        raise SuiteError(f"cannot write {file}: {error.strerror}") from error
+        raise cannot("write", file, error) from error
     finally:
         fresh.unlink(missing_ok=True)
 

@@ -31,6 +31,10 @@ from .errors import LedgerTampered, SuiteError
 
 _BATCH = 100
 _TIMEOUT_SECONDS = 60.0
+_JOURNAL = (
+    "Name the tables' journal with --journal, as FANGCHENG_TABLE_DATABASE has it, and give the "
+    "keys that it was sealed with in FANGCHENG_TABLE_JOURNAL_KEYS."
+)
 
 
 async def back_up(database: str, target: Path, console: Console) -> None:
@@ -38,7 +42,11 @@ async def back_up(database: str, target: Path, console: Console) -> None:
     try:
         await backup(database, target)
     except BackupFailed as error:
-        raise SuiteError(f"the ledger was not backed up: {error}") from error
+        raise SuiteError(
+            f"the ledger was not backed up: {error}",
+            "Name the ledger with --database, as FANGCHENG_WALLET_DATABASE has it, and a file that "
+            "is not there yet. For PostgreSQL, pg_dump of its own version must be in the PATH.",
+        ) from error
     size = (await asyncio.to_thread(target.stat)).st_size
     console.print(f"{target}: {size:,} bytes")
 
@@ -54,7 +62,11 @@ async def restore_ledger(
         currencies = load_currencies(currencies_file)
         await restore(source, database)
     except (BackupFailed, BadCurrencies) as error:
-        raise SuiteError(f"the ledger was not restored: {error}") from error
+        raise SuiteError(
+            f"the ledger was not restored: {error}",
+            "Restore into a database that is not there yet, or is empty, from a file of `fangcheng "
+            "ledger backup`, with the currencies of the wallet.",
+        ) from error
     # It is opened as the wallet does, with no key that anybody could call it with.
     settings = WalletSettings(dev_key="-" * 64, database=database)
     try:
@@ -62,7 +74,10 @@ async def restore_ledger(
             audit = await store.audit()
             chain = await store.verify()
     except BadDatabase as error:
-        raise SuiteError(f"the restored ledger cannot be opened: {error}") from error
+        raise SuiteError(
+            f"the restored ledger cannot be opened: {error}",
+            "Use the release that made the backup, or a newer one; else try an earlier backup.",
+        ) from error
     console.print(
         f"{audit.accounts} accounts, {audit.entries} entries, {audit.settlements} settlements"
     )
@@ -108,14 +123,18 @@ async def replay(
         f"{counts['paid otherwise']} paid otherwise than before, {counts['refused']} refused"
     )
     if counts["refused"]:
-        raise SuiteError("the wallet refuses settlements of the journal")
+        raise SuiteError(
+            "the wallet refuses settlements of the journal",
+            "Compare each with GetSettlement of its key: docs/operations/runbooks/restore.md. What "
+            "it took is settled; telling it all again is safe.",
+        )
 
 
 async def _settled_since(
     journal_address: str, since_ms: int, keys: JournalKeys
 ) -> list[SettledHand]:
     if not (is_postgres(journal_address) or await asyncio.to_thread(Path(journal_address).exists)):
-        raise SuiteError(f"there is no journal {journal_address}")
+        raise SuiteError(f"there is no journal {journal_address}", _JOURNAL)
     try:
         journal = await open_journal(journal_address, keys=keys)
         try:
@@ -124,7 +143,7 @@ async def _settled_since(
         finally:
             await journal.close()
     except (JournalError, UnknownEvent) as error:
-        raise SuiteError(f"cannot read the journal: {error}") from error
+        raise SuiteError(f"cannot read the journal: {error}", _JOURNAL) from error
     return sorted(hands, key=lambda hand: hand.time_ms)
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from .errors import NotRunning, StateInUse, SuiteError
+from .errors import NotRunning, StateInUse, SuiteError, cannot
 
 ENVIRONMENT_NAME = "FANGCHENG_STATE"
 
@@ -160,7 +160,7 @@ class StateFolder:
             if not make:
                 return ""
         except OSError as error:
-            raise SuiteError(f"cannot read {self._journal_keys}: {error.strerror}") from error
+            raise cannot("read", self._journal_keys, error) from error
         keys = new_key(time.strftime("%Y-%m-%d"))
         descriptor = os.open(self._journal_keys, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -72,7 +72,10 @@ def tell(
             with _progress(sum(path.stat().st_size for path in files)) as reading:
                 told = gather(story, until, reading)
         except (OSError, EOFError, zlib.error) as error:
-            raise SuiteError(f"a log cannot be read: {error}") from error
+            raise SuiteError(
+                f"a log cannot be read: {error}",
+                "Leave the file out, or unpack it by hand: one that ends in .gz has to be whole.",
+            ) from error
         lines = told.lines if hand is None else of_hand(told.lines, hand)
         lines = [line for line in lines if begin is None or line.time >= begin]
         for line in lines:
@@ -125,7 +128,11 @@ def _files(paths: Sequence[Path], *, follow: bool) -> Iterator[list[Path]]:
             elif path.is_file():
                 found.append(path)
             else:
-                raise SuiteError(f"{path} is not there")
+                raise SuiteError(
+                    f"{path} is not there",
+                    "Name files or folders of logs; without any, those of the suite that runs here "
+                    "are read.",
+                )
         if not found:
             raise SuiteError(
                 f"no logs in {', '.join(map(str, paths))}",

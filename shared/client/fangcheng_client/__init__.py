@@ -8,9 +8,9 @@
 health checks, retries, keepalive, a deadline, the token). ``attend`` and ``watch`` survive broken
 connections; ``TableView`` is what their events add up to. ``follow_tables``, ``follow_ticket`` and
 ``follow_room`` survive them too, for lobbies and whoever waits for a table, and ``ManySeats`` for
-gateways that attend for their players. ``explain`` reads the
-reason out of a refused call. ``notation`` turns tile numbers into text and back. ``hands``
-evaluates hands by the thousand; it needs NumPy (the extra ``hands``).
+gateways that attend for their players. ``explain`` reads the reason out of a refused call, and
+``reasons`` has what there is to know of each. ``notation`` turns tile numbers into text and back.
+``hands`` evaluates hands by the thousand; it needs NumPy (the extra ``hands``).
 ``service_config.json`` beside this file is the set-up for other languages.
 """
 

@@ -12,6 +12,8 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 
+from fangcheng_client.reasons import find
+
 DETAILS_KEY = "grpc-status-details-bin"
 
 _PASSING_CODES = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
@@ -52,6 +54,12 @@ class Problem:
         return (
             self.code in _PASSING_CODES or self.reason in _PASSING_REASONS or self.ended_with_token
         )
+
+    def cure(self, language: str = "en") -> str:
+        """What to do about it, by the catalogue in ``reasons``: in ``en`` or ``zh``; empty for a
+        reason and a status that are not in it."""
+        known = find(self.reason, self.code)
+        return "" if known is None else known.cure(language)
 
     def __str__(self) -> str:
         where = f" (field {self.field})" if self.field else ""

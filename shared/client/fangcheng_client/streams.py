@@ -38,6 +38,9 @@ class _Message(Protocol):
 
 M = TypeVar("M", bound=_Message)
 
+OnBreak = Callable[[grpc.aio.AioRpcError | TimeoutError], None]
+"""Told why a connection broke that is opened again."""
+
 
 class MissingEvent(RuntimeError):
     """The service left out an event; it promises not to."""
@@ -55,6 +58,7 @@ def attend(
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
     on_talk: Callable[[table_pb2.Talk], None] | None = None,
+    on_break: OnBreak | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The events of the caller's seat after ``from_number``, each once and in order.
 
@@ -67,7 +71,7 @@ def attend(
     ``elsewhere``: a channel to all replicas, used from the first break on; ``channel`` may then be
     one to the table's owner alone, which will not come back where another has taken the table over.
     ``entropy``: the seat's own share in the shuffle. ``on_talk``: told what the seats say, except
-    those that are ``muted``.
+    those that are ``muted``. ``on_break``: told why a connection broke that is opened again.
     """
     next_stub = _stubs(channel, elsewhere)
 
@@ -85,7 +89,7 @@ def attend(
         return cast("grpc.aio.UnaryStreamCall[Any, table_pb2.AttendResponse]", stream)
 
     return resumed(
-        open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk
+        open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk, on_break
     )
 
 
@@ -100,6 +104,7 @@ def watch(
     silence_seconds: float = 60.0,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
     on_talk: Callable[[table_pb2.Talk], None] | None = None,
+    on_break: OnBreak | None = None,
 ) -> AsyncIterator[events_pb2.TableEvent]:
     """The spectators' events of a table after ``from_number``; otherwise as ``attend``.
 
@@ -121,7 +126,7 @@ def watch(
     if reveal is not None:
         from_number = 0
     events = resumed(
-        open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk
+        open_stream, from_number, give_up_seconds, silence_seconds, on_heartbeat, on_talk, on_break
     )
     return events if reveal is None else _of_one_hand(events)
 
@@ -157,6 +162,7 @@ async def resumed(
     silence_seconds: float,
     on_heartbeat: Callable[[events_pb2.Heartbeat], None] | None = None,
     on_talk: Callable[[table_pb2.Talk], None] | None = None,
+    on_break: OnBreak | None = None,
 ) -> AsyncGenerator[events_pb2.TableEvent, None]:
     """The events of a stream that is opened again and again.
 
@@ -201,13 +207,11 @@ async def resumed(
             continue
         except (grpc.aio.AioRpcError, TimeoutError) as error:
             breaks.check(error)
+            if on_break is not None:
+                on_break(error)
         finally:
             call.cancel()
         await breaks.pause()
-
-
-OnBreak = Callable[[grpc.aio.AioRpcError | TimeoutError], None]
-"""Told why a connection broke that is opened again."""
 
 
 async def reopened(

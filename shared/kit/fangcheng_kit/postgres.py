@@ -115,15 +115,7 @@ async def migrate(database: str, migrations: Migrations) -> None:
 async def _prepared(connect: Connect, migrations: Migrations) -> AsyncIterator[asyncpg.Connection]:
     db = await connect()
     try:
-        if db.get_server_version() < OLDEST_POSTGRES:
-            raise BadDatabase(f"PostgreSQL {OLDEST_POSTGRES[0]} is the oldest that will do")
-        for name, enough in _DURABLE.items():
-            value = await db.fetchval("SELECT current_setting($1)", name)
-            if value not in enough:
-                needed = " or ".join(sorted(enough))
-                raise BadDatabase(
-                    f"the server has {name} {value}; {migrations.what} needs {needed}"
-                )
+        await _check_server(db, migrations)
         await db.execute("SET statement_timeout = 0; SET lock_timeout = 0")
         await db.execute("SELECT pg_advisory_lock($1)", _MIGRATING)
         if await _is_due(db, migrations):
@@ -131,6 +123,33 @@ async def _prepared(connect: Connect, migrations: Migrations) -> AsyncIterator[a
         yield db
     finally:
         await db.close()
+
+
+async def is_due(database: str, migrations: Migrations) -> bool:
+    """Whether a database's tables have to be made or brought up to date; changes nothing.
+
+    ``BadDatabase`` as ``prepared``.
+    """
+    try:
+        db = await connector(database, session("fangcheng-look"))()
+        try:
+            await _check_server(db, migrations)
+            return await _is_due(db, migrations)
+        finally:
+            await db.close()
+    except (*FAILED, ValueError) as error:
+        raise BadDatabase(f"the database cannot be used: {error}") from None
+
+
+async def _check_server(db: asyncpg.Connection, migrations: Migrations) -> None:
+    """``BadDatabase`` for a server that is too old, or set up to forget what it has committed."""
+    if db.get_server_version() < OLDEST_POSTGRES:
+        raise BadDatabase(f"PostgreSQL {OLDEST_POSTGRES[0]} is the oldest that will do")
+    for name, enough in _DURABLE.items():
+        value = await db.fetchval("SELECT current_setting($1)", name)
+        if value not in enough:
+            needed = " or ".join(sorted(enough))
+            raise BadDatabase(f"the server has {name} {value}; {migrations.what} needs {needed}")
 
 
 async def _is_due(db: asyncpg.Connection, migrations: Migrations) -> bool:

@@ -3,6 +3,7 @@
 import words from "./acts.i18n.js";
 import { add, format, has, t, time } from "./i18n.js";
 import { amount, currencies } from "./money.js";
+import { heard } from "./problems.js";
 
 add(words);
 
@@ -24,7 +25,7 @@ export const verbName = (verb) => (has(`act.verb.${verb}`) ? t(`act.verb.${verb}
 
 /** A problem in the reader's language, where there are words for it. */
 export function problemText(problem) {
-  return has(`act.problem.${problem.reason}`) ? t(`act.problem.${problem.reason}`) : problem.message;
+  return has(`act.problem.${problem.reason}`) ? t(`act.problem.${problem.reason}`) : heard(problem);
 }
 
 /** `said`: {key, params}; `listed`: the currencies that came with it. */

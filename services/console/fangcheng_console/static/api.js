@@ -1,11 +1,13 @@
 // The console's API: JSON in and out, and streams of the latest state.
 
 export class Problem extends Error {
-  constructor(status, reason, message, field = "") {
+  // zh: what is wrong in Chinese, where the console knows the reason; see problems.js.
+  constructor(status, reason, message, field = "", zh = "") {
     super(message);
     this.status = status;
     this.reason = reason;
     this.field = field;
+    this.zh = zh;
   }
 }
 
@@ -54,9 +56,9 @@ async function call(method, path, body, signal) {
     throw new Problem(response.status, "NO_JSON", `The console answered ${response.status}.`);
   }
   if (response.ok) return told;
-  const { reason, message, field } = told.error ?? {};
+  const { reason, message, field, zh } = told.error ?? {};
   if (response.status === 401 && reason === "NOT_SIGNED_IN") listeners.signedOut();
-  throw new Problem(response.status, reason ?? "REFUSED", message ?? response.statusText, field);
+  throw new Problem(response.status, reason ?? "REFUSED", message ?? response.statusText, field, zh);
 }
 
 const RETRY_MS = [500, 1_000, 2_000, 5_000];
@@ -156,7 +158,7 @@ async function refusal(path) {
     const response = await fetch(path, { signal: stop.signal, headers: { accept: "text/event-stream" } });
     if (response.ok || response.status >= 500 || response.status === 429) return null;
     const { error } = await response.json();
-    return new Problem(response.status, error.reason, error.message, error.field);
+    return new Problem(response.status, error.reason, error.message, error.field, error.zh);
   } catch {
     return null;
   } finally {

@@ -4,6 +4,7 @@ import { problemText, sentence, verbName } from "./acts.js";
 import { get, post } from "./api.js";
 import { t } from "./i18n.js";
 import { html, nothing, render } from "./lit.js";
+import { heard } from "./problems.js";
 
 const MAIN = {
   void_hand: "table_id",
@@ -119,7 +120,7 @@ class Act {
 
   failed(problem) {
     this.asked = UNKNOWN.has(problem.reason);
-    if (["reason", "case_id"].includes(problem.field)) this.wrong = { [problem.field]: problem.message };
+    if (["reason", "case_id"].includes(problem.field)) this.wrong = { [problem.field]: heard(problem) };
     else this.problem = problem;
     // What was refused is over: another try is another act.
     if (!this.asked) this.requestId = newId();

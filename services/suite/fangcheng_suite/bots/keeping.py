@@ -44,8 +44,8 @@ async def keep_bots(
                 f"{prefix}-{pool_id}-{number + 1}",
                 access,
                 bot_name(number),
-                turn_seconds,
-                random.Random(),  # noqa: S311 # nosec B311 # no secret
+                turn_seconds=turn_seconds,
+                chance=random.Random(),  # noqa: S311 # nosec B311 # no secret
             )
             tasks.append(asyncio.create_task(keep_bot(bot, pool, house, stop, report)))
     report(f"{count} bots wait in each of: {', '.join(pools)}")

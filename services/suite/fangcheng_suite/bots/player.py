@@ -21,7 +21,9 @@ from fangcheng.matchmaking.v1 import matchmaking_pb2, matchmaking_pb2_grpc
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2, table_pb2_grpc
 from fangcheng_client import attend, explain
+from fangcheng_client.reasons import find
 from fangcheng_client.view import TableView
+from fangcheng_rules.players import PLAYERS, STRENGTH
 from fangcheng_suite.access import BOT_SCOPE, Access
 from fangcheng_suite.errors import SuiteError
 
@@ -82,6 +84,8 @@ class Bot:
     player_id: str
     access: Access
     name: str = ""
+    strength: str = STRENGTH
+    """How well it plays: one of `PLAYERS`."""
     turn_seconds: float = 0.0
     """How long it seems to think about a turn: see `thinking`; 0: it answers at once."""
     chance: random.Random = field(default_factory=random.Random)
@@ -193,7 +197,10 @@ class Bot:
                 return None
             if current.state == matchmaking_pb2.TICKET_STATE_FAILED:
                 problem = current.problem
-                raise NotSeated(f"{self.player_id}: {problem.message} [{problem.reason}]")
+                raise NotSeated(
+                    f"{self.player_id}: {problem.message} [{problem.reason}]",
+                    known.cure() if (known := find(problem.reason)) else "Queue again.",
+                )
         return None
 
     async def _gave_back(
@@ -287,7 +294,7 @@ class _Answer:
             # History that is being replayed; if it is not, nothing else will come for a while.
             await asyncio.sleep(REPLAY_PAUSE_SECONDS)
         await asyncio.sleep(thinking_seconds(prompt, bot.turn_seconds, bot.chance))
-        brain = Brain(_analyst(self._evaluation, view.rules), bot.chance)
+        brain = Brain(_analyst(self._evaluation, view.rules), PLAYERS[bot.strength](bot.chance))
         action = await brain.choose(view, prompt)
         request = table_pb2.ActRequest(
             table_id=view.table_id, decision_id=prompt.decision_id, action=action

@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fangcheng_kit.settings import complaints
-from fangcheng_suite.errors import SuiteError
+from fangcheng_suite.errors import SuiteError, cannot
 
 from .model import HOURS_OF_A_DAY, Plan
 
@@ -40,16 +40,19 @@ class Prices(BaseModel):
     """How long journal and ledger stay in the database before they are archived."""
 
 
+_EXAMPLE = "Begin with a copy of docs/operations/prices.example.yaml."
+
+
 def load_prices(path: Path) -> Prices:
     """Read the file; raises SuiteError, which names each key at fault."""
     try:
         parsed = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SuiteError(f"cannot read {path}: {error}") from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
-        raise SuiteError(f"{path}: not YAML: {error}") from None
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    except (yaml.YAMLError, ValueError) as error:  # a date that there is not, or no UTF-8
+        raise SuiteError(f"{path}: not YAML: {error}", _EXAMPLE) from None
     except RecursionError:
-        raise SuiteError(f"{path}: too deeply nested to be prices") from None
+        raise SuiteError(f"{path}: too deeply nested to be prices", _EXAMPLE) from None
     try:
         return Prices.model_validate(parsed)
     except ValidationError as error:

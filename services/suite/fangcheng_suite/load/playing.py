@@ -11,8 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fangcheng_rules.rulesets import BUILT_IN
+from fangcheng_suite.chosen import rules_named
 from fangcheng_suite.errors import ServiceFailed, SuiteError
+from fangcheng_suite.written import check_writable
 
 from .outcome import Outcome
 from .report import as_json as to_json
@@ -44,11 +45,8 @@ class Wish:
 
     def plan(self) -> Plan:
         """How that is done; raises SuiteError where it cannot be."""
-        known = {rules.id for rules in BUILT_IN}
-        if unknown := [rules for rules in self.rule_sets if rules not in known]:
-            raise SuiteError(
-                f"there is no rule set {unknown[0]}", f"There are: {', '.join(sorted(known))}."
-            )
+        for rules in self.rule_sets:
+            rules_named(rules)
         clients = self.clients or min(-(-self.tables // TABLES_PER_CLIENT), os.cpu_count() or 1)
         clients = min(clients, self.tables)
         if self.pools and clients > len(self.pools):
@@ -106,9 +104,8 @@ async def load_suite(
 
     Raises SuiteError where it could not be played to its end, or the ledger is not balanced.
     """
-    if report is not None and not report.parent.is_dir():
-        # Not after minutes of play.
-        raise SuiteError(f"there is no folder {report.parent}", "Name a file in one that is there.")
+    if report is not None:
+        check_writable(report)
     async with AsyncExitStack() as stack:
         if place is None:
             at_once = not plan.turn_seconds
@@ -132,7 +129,11 @@ async def load_suite(
 def _check(outcome: Outcome) -> None:
     if outcome.trouble:
         what, *details = outcome.trouble.splitlines()
-        raise ServiceFailed(f"the load ended early: {what}", "", tuple(details))
+        raise ServiceFailed(
+            f"the load ended early: {what}",
+            "What is told above was measured until then. `fangcheng doctor` checks the suite.",
+            tuple(details),
+        )
     if outcome.audit is not None and not outcome.audit.balanced:
         raise SuiteError(
             "the ledger is not balanced",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from ..errors import SuiteError
+from ..written import written_whole
 from . import charts
 from .parts import Bars, Figures, Grid, Histogram, Lines, Part, Section
 
@@ -37,20 +35,8 @@ def write_page(
     texts that are given.
     """
     text = page(title, sections, language=language, lead=lead)
-    try:
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(draft).chmod(0o644)
-            Path(draft).replace(path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise SuiteError(
-            f"cannot write {path}: {error.strerror}", "Name a file in a folder that may be written."
-        ) from error
+    with written_whole(path) as draft:
+        draft.write_text(text, "utf-8")
 
 
 def page(

@@ -3,6 +3,7 @@
 import { get } from "../api.js";
 import { has, language, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
+import { heard } from "../problems.js";
 
 export const css = "hands";
 
@@ -109,7 +110,7 @@ export async function open(root, params, app) {
           <button class="button primary">${t("hands.find")}</button>
           <button type="button" class="button" @click=${cleared}>${t("hands.clear")}</button>
         </form>
-        ${problem ? html`<p class="error" role="alert" data-reason=${problem.reason}>${has(`hands.failed.${problem.reason}`) ? t(`hands.failed.${problem.reason}`) : problem.message}</p>` : nothing}
+        ${problem ? html`<p class="error" role="alert" data-reason=${problem.reason}>${has(`hands.failed.${problem.reason}`) ? t(`hands.failed.${problem.reason}`) : heard(problem)}</p>` : nothing}
         ${
           hands.length
             ? html`<div class="scroll" tabindex="0" role="region" aria-label=${t("hands.title")}><table class="table hands">

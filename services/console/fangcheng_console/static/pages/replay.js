@@ -4,6 +4,7 @@ import { get } from "../api.js";
 import { has, language, number, time } from "../i18n.js";
 import { guard, html, nothing, render } from "../lit.js";
 import { currencies } from "../money.js";
+import { heard } from "../problems.js";
 import { resultLines, resultWords } from "../result.js";
 import { drawTable, nameOf } from "../table.js";
 import { formatTiles } from "../tiles.js";
@@ -234,7 +235,7 @@ function failure(problem, t, isLink) {
   const key = `replay.failed.${problem.reason}`;
   return html`<section class="panel error" role="alert" data-reason=${problem.reason}>
     <h1>${t(isLink ? "replay.failed.link" : "replay.failed")}</h1>
-    <p>${has(key) ? t(key) : problem.message}</p>
+    <p>${has(key) ? t(key) : heard(problem)}</p>
     ${isLink ? nothing : html`<p><a href="/hands">${t("replay.to_hands")}</a></p>`}
   </section>`;
 }

@@ -3,6 +3,7 @@
 import { get, post } from "../api.js";
 import { has, time } from "../i18n.js";
 import { html, nothing } from "../lit.js";
+import { heard } from "../problems.js";
 
 const HOURS = [1, 24, 72, 168, 720];
 const USUAL_HOURS = 24;
@@ -101,7 +102,7 @@ export function linksPanel(api, app, redraw, query) {
         <button class="button primary" data-act="make_link">${t("replay.links.make")}</button>
       </form>
       <p class="error" role="alert" ?hidden=${!problem}>${
-        problem ? (has(`replay.failed.${problem.reason}`) ? t(`replay.failed.${problem.reason}`) : problem.message) : nothing
+        problem ? (has(`replay.failed.${problem.reason}`) ? t(`replay.failed.${problem.reason}`) : heard(problem)) : nothing
       }</p>
       ${
         made

@@ -3,6 +3,7 @@
 import { post } from "../api.js";
 import { has } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
+import { heard } from "../problems.js";
 
 export const css = "signin";
 
@@ -57,7 +58,7 @@ export function open(root, params, app) {
               aria-describedby="signin-problem" ?disabled=${working}>
           </div>
           <p id="signin-problem" class="error" role="alert" ?hidden=${!problem}>${
-            problem ? (known ? t(`signin.failed.${problem.reason}`) : problem.message) : nothing
+            problem ? (known ? t(`signin.failed.${problem.reason}`) : heard(problem)) : nothing
           }</p>
           <button class="button primary" ?disabled=${working}>${t(working ? "signin.working" : "signin.submit")}</button>
         </form>

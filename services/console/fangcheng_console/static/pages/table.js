@@ -6,7 +6,7 @@ import { get, post, stream } from "../api.js";
 import { has, number, time } from "../i18n.js";
 import { html, nothing, render } from "../lit.js";
 import { currencies } from "../money.js";
-import { said } from "../problems.js";
+import { heard, said } from "../problems.js";
 import { resultWords } from "../result.js";
 import { drawTable, nameOf, runRing } from "../table.js";
 import { LiveTables, NO_FILTER } from "../tables.js";
@@ -172,7 +172,7 @@ export async function open(root, { id }, app) {
       follow();
       draw();
     } catch (error) {
-      problem.textContent = has(`table.refused.${error.reason}`) ? t(`table.refused.${error.reason}`) : error.message;
+      problem.textContent = has(`table.refused.${error.reason}`) ? t(`table.refused.${error.reason}`) : heard(error);
     } finally {
       button.disabled = false;
     }

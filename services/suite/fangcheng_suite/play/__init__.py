@@ -1,0 +1,1 @@
+"""`fangcheng play`: a person at a table, in the terminal."""
