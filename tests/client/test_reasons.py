@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import grpc.aio
 import pytest
 from typer.main import get_command
 
@@ -291,3 +292,15 @@ def test_a_reason_that_is_not_known_has_the_cure_of_its_status() -> None:
     assert problem.cure() == unavailable.cure()
     assert find("OF_ANOTHER_RELEASE") is None
     assert Problem(grpc.StatusCode.OK, "OF_ANOTHER_RELEASE", "").cure() == ""
+
+
+def test_the_pages_own_code_tells_a_refusal_with_its_cure() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text("utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/errors.md", "exec"), names)  # noqa: S102 # nosec B102 # our own page
+    none = grpc.aio.Metadata()
+    error = grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, none, none, "gone")
+    told = names["told"](error, "zh")
+    assert told.startswith("UNAVAILABLE: gone\n")
+    assert told.endswith(catalogue()["UNAVAILABLE"].cure("zh"))
