@@ -5,20 +5,17 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import records_pb2
-from tests.suite.whole import PLAYERS, Suite
 from warehouse import lake
 from warehouse.asking import QUERIES, open_lake
 from warehouse.lake import LakeInUse, Shelf
-from warehouse.reading import read
 from warehouse.rows import of_hand
 
+PLAYERS = ["ming", "lan", "ju", "zhu"]
 BEGIN = datetime(2026, 3, 31, 23, 0, tzinfo=UTC)
 
 
@@ -132,42 +129,3 @@ def test_every_question_is_answered_by_an_empty_lake_and_says_what_it_asks(
 ) -> None:
     assert QUERIES[name].startswith("-- ")
     assert isinstance(open_lake(tmp_path).sql(QUERIES[name]).fetchall(), list)
-
-
-async def test_an_evening_is_kept_and_its_books_balance(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "lake"
-    told: list[tuple[str, int]] = []
-    monkeypatch.setenv("FANGCHENG_TABLE_HEARTBEAT_SECONDS", "0.2")
-    suite = Suite(tmp_path, {})
-    await suite.start()
-    try:
-        table_id = await suite.evening()
-        for _ in range(2):  # the second time there is nothing new
-            for stream, service in (("hands", "table"), ("entries", "wallet")):
-                async with suite.channel(service, "operator") as channel:
-                    await read(
-                        stream, channel, folder, lambda *kept: told.append(kept), follow=False
-                    )
-    finally:
-        await suite.stop()
-    assert [stream for stream, _ in told] == ["hands", "entries"]
-    db = open_lake(folder)
-    hands = fetched(db, "SELECT table_id, hand_number, ending FROM hands ORDER BY ALL")
-    assert hands
-    assert {hand[0] for hand in hands} == {table_id}
-    # Units a seat won or lost are what the transfers come to.
-    assert not fetched(
-        db,
-        "SELECT hand_number, sum(units) FROM seats GROUP BY ALL HAVING sum(units) <>"
-        " -(SELECT coalesce(sum(CASE WHEN to_player IS NULL THEN units ELSE 0 END), 0)"
-        " FROM transfers WHERE transfers.hand_number = seats.hand_number)",
-    )
-    [(entries, unbalanced, missing)] = fetched(db, QUERIES["books"])
-    assert entries == told[1][1]
-    assert (unbalanced, missing) == (0, 0)
-
-
-def fetched(db: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
-    return db.execute(query).fetchall()

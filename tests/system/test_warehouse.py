@@ -72,6 +72,15 @@ def test_it_follows_play_is_killed_and_goes_on(tmp_path: Path) -> None:
     [(entries, unbalanced, missing)] = db.execute(QUERIES["books"]).fetchall()
     assert entries
     assert (unbalanced, missing) == (0, 0)
+    # Units that a seat won or lost are what the transfers to and from it come to.
+    assert not db.execute(
+        "WITH moved AS ("
+        " SELECT table_id, hand_number, from_player AS player_id, -units AS units FROM transfers"
+        " UNION ALL SELECT table_id, hand_number, to_player, units FROM transfers)"
+        " SELECT * FROM seats LEFT JOIN (SELECT table_id, hand_number, player_id,"
+        " sum(units) AS moved FROM moved GROUP BY ALL) USING (table_id, hand_number, player_id)"
+        " WHERE units <> coalesce(moved, 0)"
+    ).fetchall()
     for name, text in QUERIES.items():
         assert db.sql(text).fetchall(), name
     shown = subprocess.run(
