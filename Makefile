@@ -49,7 +49,7 @@ check: setup .venv-protos/ready ## Check style, types, imports, contracts, stubs
 	@# It tests a text in pieces, and tells of each piece that an exception was not needed for.
 	$(BIN)/bandit --quiet --recursive services shared tools deploy 2> >(grep -v 'nosec encountered' >&2)
 	$(BIN)/mypy
-	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py examples/python/*.py
+	$(BIN)/mypy tools/*.py tools/dashboards tools/tiles benchmarks/*.py examples/*.py examples/python/*.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/buf lint
 	$(BIN)/python tools/released.py

@@ -40,7 +40,7 @@ NO_REASONS = {
     *("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
     *("PGDATABASE", "PGHOST", "PGPASSWORD", "PGPORT", "PGSSLMODE", "PGUSER"),
     *("JOURNAL_KEYS", "TLS_CA", "TLS_CERTIFICATE", "TLS_CLIENT_CA", "TLS_KEY"),
-    *("NEEDS", "RST_STREAM", "SERVICE_CONFIG", "SHAPES", "TCP_USER_TIMEOUT", "USES_MARKS"),
+    *("NEEDS", "RST_STREAM", "SHAPES", "TCP_USER_TIMEOUT", "USES_MARKS"),
     *("OTHER", "UNSPECIFIED"),
 }
 # Errors of the rules that no service tells as they are.
@@ -69,12 +69,14 @@ class Raised:
 @functools.cache
 def sources() -> list[tuple[str, Path, ast.Module]]:
     """The code that may refuse something; a ``__main__`` runs what it imports, and is left out."""
-    return [
-        (folder, file, ast.parse(file.read_text("utf-8")))
+    texts = [
+        (folder, file, file.read_text("utf-8"))
         for folder, path in FOLDERS.items()
         for file in sorted(path.rglob("*.py"))
         if file.name != "__main__.py"
     ]
+    quoted = re.compile(rf"[\"'](?:{IN_CAPITALS.pattern})[\"']")
+    return [(folder, file, ast.parse(text)) for folder, file, text in texts if quoted.search(text)]
 
 
 @functools.cache
@@ -83,12 +85,20 @@ def in_capitals() -> set[str]:
     return {
         node.value
         for _, _, tree in sources()
-        for node in ast.walk(tree)
+        for node in said(tree)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and IN_CAPITALS.fullmatch(node.value)
         and not node.value.startswith("FANGCHENG_")
     }
+
+
+def said(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a module, without its list of names for others."""
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.Assign) and ast.unparse(child.targets[0]) == "__all__"):
+            yield child
+            yield from said(child)
 
 
 def errors_made(folder: str, file: Path, tree: ast.Module) -> Iterator[Raised]:

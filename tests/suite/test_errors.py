@@ -6,18 +6,23 @@ import ast
 import errno
 import inspect
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
+import typer
 
 import fangcheng_suite
 from fangcheng_kit import errors as kit
 from fangcheng_suite import errors
+from fangcheng_suite.commands import app
 from fangcheng_suite.errors import SuiteError, cannot, from_call
 
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(Path(fangcheng_suite.__file__).parent.rglob("*.py"))
 
 
@@ -103,3 +108,25 @@ def test_a_file_that_cannot_be_used_is_told_with_what_helps_against_that(
     told = cannot("read", Path("ca.crt"), OSError(number, os.strerror(number)))
     assert told.message == f"cannot read ca.crt: {os.strerror(number)}"
     assert said in told.hint
+
+
+def test_every_command_that_a_text_of_ours_names_is_there() -> None:
+    """What a person is told to do next has to exist: in errors, pages of the console, and docs."""
+    top: Any = typer.main.get_command(app)
+    named = 0
+    for path in (
+        *ROOT.glob("services/**/*"),
+        *ROOT.glob("shared/**/*"),
+        *ROOT.glob("docs/**/*.md"),
+    ):
+        if path.suffix not in {".py", ".js", ".json", ".md"} or "vendor" in path.parts:
+            continue
+        for first, second in re.findall(
+            r"`fangcheng ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?\b", path.read_text("utf-8")
+        ):
+            command = top.commands.get(first)
+            assert command is not None, f"{path.relative_to(ROOT)}: fangcheng {first}"
+            below = getattr(command, "commands", None)
+            assert below is None or not second or second in below, f"{path}: {first} {second}"
+            named += 1
+    assert named > 50

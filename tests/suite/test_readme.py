@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -40,7 +42,8 @@ def commands() -> list[list[str]]:
     """The words of every command line of `fangcheng` in the shell blocks of the pages."""
     blocks = re.findall(r"^```sh\n(.*?)^```", "\n".join(PAGES.values()), re.M | re.S)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fangcheng")]
+    split = [shlex.split(line, comments=True) for line in lines if line.startswith("fangcheng")]
+    return [list(takewhile(lambda word: word not in ("|", ">"), words[1:])) for words in split]
 
 
 def test_there_are_commands_to_check() -> None:
@@ -79,9 +82,21 @@ def test_every_make_target_exists() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_leads_somewhere(page: str) -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", PAGES[page]):
-        file = link.partition("#")[0]
-        assert link.startswith("https://") or (ROOT / page).parent.joinpath(file).exists(), link
+    for link in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
+        if link.startswith("https://"):
+            continue
+        file, _, anchor = link.partition("#")
+        there = (ROOT / page).parent.joinpath(file) if file else ROOT / page
+        assert there.exists(), link
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), link
+
+
+@functools.cache
+def anchors(page: Path) -> frozenset[str]:
+    """What the headings of a page are linked to by."""
+    titles = re.findall(r"^#+ (.*?)(?: \{#[\w-]+\})?$", page.read_text("utf-8"), re.M)
+    return frozenset(re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles)
 
 
 def test_the_client_is_python() -> None:

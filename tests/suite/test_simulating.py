@@ -14,11 +14,13 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
+from fangcheng_rules.players import PLAYERS, STRENGTH
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.simulate import play_hands
@@ -27,7 +29,6 @@ from fangcheng_suite.simulation import columns
 from fangcheng_suite.simulation.estimates import Estimate, Measure, difference
 from fangcheng_suite.simulation.figures import Figures, Spread, differences, figures_of
 from fangcheng_suite.simulation.hands import ENDS, Session, joined, play_session
-from fangcheng_suite.simulation.kinds import PLAYERS, player_of
 from fangcheng_suite.simulation.page import columns_of as columns_drawn
 from fangcheng_suite.simulation.plan import Plan, Stakes
 from fangcheng_suite.simulation.stakes import Purses, due_of, table_of
@@ -44,7 +45,7 @@ from tests.wallet.ledgers import CURRENCIES, deposit, has
 
 Run = Callable[..., Result]
 
-ROOT = Path(__file__).parents[2]
+PAGE = Path(__file__).parents[2] / "docs/simulate.md"
 BY_RULE_SET = pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
 
 
@@ -69,10 +70,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @BY_RULE_SET
 def test_a_row_tells_what_its_hand_came_to(rules: RuleSet) -> None:
-    plan = a_plan(rules, players=("random", "efficient", "random", "efficient"), hands=4)
+    plan = a_plan(rules, players=("first_legal", "efficient", "first_legal", "efficient"), hands=4)
     session = play_session(plan, 0).hands
     chance = [plan.chance(0, f"player {seat}") for seat in range(4)]
-    players = [player_of(kind, one) for kind, one in zip(plan.players, chance, strict=True)]
+    players = [PLAYERS[kind](one) for kind, one in zip(plan.players, chance, strict=True)]
     seed = plan.seed_of(0, "walls")
     hands = [hand for hand, _ in play_hands(rules, players, hands=4, seed=seed)]
     for row, hand in zip(session, hands, strict=True):
@@ -113,7 +114,7 @@ def test_every_player_has_every_seat_equally_often() -> None:
 @BY_RULE_SET
 async def test_purses_hold_what_wallet_and_table_say(rules: RuleSet, tmp_path: Path) -> None:
     plan = a_plan(rules)
-    players = [player_of("efficient", plan.chance(0, "players"))] * 4
+    players = [PLAYERS[STRENGTH](plan.chance(0, "players"))] * 4
     hands = [hand for hand, _ in play_hands(rules, players, hands=12, seed=5)]
     losses = [-min(hand.score.net) for hand in hands if hand.score is not None]
     endings = Counter[str]()
@@ -259,7 +260,7 @@ def test_a_spread_is_drawn_in_columns_and_nothing_is_left_out() -> None:
 
 @pytest.fixture(scope="module")
 def figures() -> Figures:
-    plan = a_plan(hands=24, players=("efficient", "random", "efficient", "random"))
+    plan = a_plan(hands=24, players=("efficient", "first_legal", "efficient", "first_legal"))
     return figures_of(plan, played(plan))
 
 
@@ -279,7 +280,7 @@ def test_figures_add_up(figures: Figures) -> None:
         assert dealt_in == pytest.approx(value(figures, "ends", "discard", "share"))
         net = sum(value(figures, "places", row, "net") for row in rows)
         assert net == pytest.approx(-value(figures, "moved", "house", "units"))
-    of_players = [value(figures, "players", kind, "wins") for kind in ("efficient", "random")]
+    of_players = [value(figures, "players", kind, "wins") for kind in ("efficient", "first_legal")]
     assert 2 * sum(of_players) == pytest.approx(1 - value(figures, "ends", "draw", "share"))
     assert value(figures, "players", "efficient", "net") > 0
 
@@ -336,6 +337,11 @@ def test_json_and_parquet_tell_the_same(run: Run, tmp_path: Path) -> None:
     assert drawn["low"] <= drawn["value"] <= drawn["high"]
     assert all(row["source"] is None for row in rows if row["end"] in ("draw", "self_draw"))
     assert all(field.metadata[b"meaning"] for field in table.schema)
+    (query,) = re.findall(r"^```sql\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S)
+    found = duckdb.sql(query.replace("jintan.parquet", str(tmp_path / "out.parquet"))).fetchall()
+    costly = sum(min(row[f"net_{seat}"] for seat in range(4)) <= -20 for row in rows)
+    assert costly > 0
+    assert found == [(costly / 20,)]
     plans = json.loads(table.schema.metadata[b"fangcheng"])["plans"]
     assert plans[0]["seed"] == told["plan"]["seed"] == 1
 
@@ -406,7 +412,7 @@ def test_what_the_pages_say_runs(run: Run, words: list[str]) -> None:
 
 
 def test_the_page_names_every_column(run: Run) -> None:
-    page = (ROOT / "docs/simulate.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     plan = a_plan(hands=1)
     for name in columns.columns_of(plan, play_session(plan, 0).hands):
         general = re.sub(r"_\d$", "_0", re.sub(r"^(item|moved)_.*", r"\1_", name))
@@ -414,5 +420,5 @@ def test_the_page_names_every_column(run: Run) -> None:
 
 
 def test_the_page_names_every_kind_of_player() -> None:
-    page = (ROOT / "docs/simulate.md").read_text("utf-8")
+    page = PAGE.read_text("utf-8")
     assert all(f"`{kind}`" in page for kind in PLAYERS)

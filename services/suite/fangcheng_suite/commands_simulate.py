@@ -27,7 +27,11 @@ def simulate(
         typer.Option(min=1, max=256, help="Processes that play. The figures are always the same."),
     ] = 1,
     players: Annotated[
-        str, typer.Option(help="Who plays: one kind, or four with commas.")
+        str,
+        typer.Option(
+            help="Who plays: first_legal, efficient or careful; one for all seats, or four with "
+            "commas."
+        ),
     ] = "efficient",
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the rule set: `cap=0`; repeatable.")

@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from fangcheng_rules.players import PLAYERS
 from fangcheng_rules.ruleset import Options
 
 from .chosen import options_given, rules_named, shown
@@ -23,7 +24,6 @@ from .render import Ink
 from .simulation import columns, page, told
 from .simulation.figures import differences, figures_of
 from .simulation.hands import Session, joined, play_session
-from .simulation.kinds import PLAYERS
 from .simulation.plan import Plan, Stakes
 from .simulation.pools import PoolTerms, terms_of
 from .simulation.workers import play
@@ -127,12 +127,12 @@ def simulate(wish: Wish, console: Console, ink: Ink) -> None:
         columns.needed()
     played, stopped = _played(plans, wish.workers)
     if stopped:
+        errors = Console(stderr=True, highlight=False)
         if not played:
+            errors.print("Stopped before a session was played.")
             raise typer.Exit(EXIT_INTERRUPTED)
         hands = sum(len(sessions[0].hands) for sessions in played)
-        Console(stderr=True, highlight=False).print(
-            f"Stopped: the figures are those of --hands {hands}."
-        )
+        errors.print(f"Stopped: the figures are those of --hands {hands}.")
         plans = [replace(plan, hands=hands) for plan in plans]
     wholes = [joined(plan, one) for plan, one in zip(plans, zip(*played, strict=True), strict=True)]
     one, *others = map(figures_of, plans, wholes)

@@ -61,7 +61,10 @@ class Measure:
         error = _error(self._rests / count)
         times = _student(len(self.of) - 1)
         if not self.is_share:
-            return Estimate(value, value - times * error, value + times * error, count)
+            low = value - times * error
+            if (self.over >= 0).all():
+                low = max(low, 0.0)  # what is never negative is not so on average
+            return Estimate(value, low, value + times * error, count)
         return Estimate(value, *_wilson(value, count, error, times), count)
 
     @property

@@ -281,7 +281,7 @@ def _places(seen: _Seen) -> Board:
         "places",
         "Seats and the dealer",
         "Players move on a seat with each session, so that a seat's figures are not a player's. "
-        "Seats that differ by more than their intervals would be a fault of the rule set.",
+        "Apart from chance the four seats are alike; what differs are the places from the dealer.",
         _FORTUNE,
         tuple(rows),
         _fortunes(seen, {row.id: where for row, where in zip(rows, sits, strict=True)}),

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fangcheng_rules.events import Discarded, Event
+from fangcheng_rules.players import PLAYERS
 from fangcheng_rules.round import Round
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.scoring import EightFlowers, TransferReason, Win
 from fangcheng_rules.simulate import play_hands
 
-from .kinds import player_of
 from .plan import Plan
 from .stakes import Paid, Purses, due_of, table_of
 
@@ -85,7 +85,7 @@ def play_session(plan: Plan, number: int) -> Session:
     rules = plan.rules
     seated = tuple(plan.seated(number))
     players = [
-        player_of(plan.players[which], plan.chance(number, f"player {which}")) for which in seated
+        PLAYERS[plan.players[which]](plan.chance(number, f"player {which}")) for which in seated
     ]
     count = plan.hands_of(number)
     rows = np.zeros(count, hand_type(rules))
