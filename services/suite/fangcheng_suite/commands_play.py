@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .commands_bots import Target, Think
+from .commands_bots import Strength, Target, Think
 from .errors import NotRunning, SuiteError
 from .state import StateFolder, default_folder
 from .terminal import Certificates, State, run, told
@@ -32,6 +32,7 @@ def play_table(
         typer.Option(help="What the others see. Default: your user's name.", show_default=False),
     ] = None,
     think: Think = 1.0,
+    strength: Strength = "efficient",
     pool: Annotated[
         str | None,
         typer.Option(
@@ -108,6 +109,6 @@ def play_table(
             raise SuiteError(
                 "no suite runs here that could have that pool", "Start one: fangcheng up"
             ) from None
-        run(lambda: play_embedded(known.id, named, think, say))
+        run(lambda: play_embedded(known.id, named, think, strength, say))
         return
     run(lambda: play_here(Access(suite.target, suite.key), queue, named, say))

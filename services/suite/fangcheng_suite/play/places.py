@@ -16,6 +16,7 @@ import grpc.aio
 
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 from fangcheng_rules.errors import RulesError
+from fangcheng_rules.players import STRENGTH
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_suite.access import Access, reach
@@ -95,7 +96,9 @@ async def open_wallet(access: Access, player_id: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def embedded(rules: RuleSet, think_seconds: float) -> AsyncIterator[Access]:
+async def embedded(
+    rules: RuleSet, think_seconds: float, strength: str = STRENGTH
+) -> AsyncIterator[Access]:
     """A suite of its own with three bots that wait, until the end of the block; nothing is kept.
 
     Raises SuiteError.
@@ -120,7 +123,7 @@ async def embedded(rules: RuleSet, think_seconds: float) -> AsyncIterator[Access
                 bank = Bank(access)
                 playing = [
                     asyncio.create_task(keep_playing(bot, practice_pool(rules), bank, standby=True))
-                    for bot in make_bots(range(BOTS), access, think_seconds)
+                    for bot in make_bots(range(BOTS), access, think_seconds, strength=strength)
                 ]
                 try:
                     yield access

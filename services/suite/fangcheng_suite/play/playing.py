@@ -14,14 +14,16 @@ from .session import Way
 from .tongue import Tongue
 
 
-async def play_embedded(rules_id: str, name: str, think_seconds: float, say: Tongue) -> None:
+async def play_embedded(
+    rules_id: str, name: str, think_seconds: float, strength: str, say: Tongue
+) -> None:
     """Play against three bots in a suite of its own. Raises SuiteError."""
     rules = known_rule_set(rules_id)
     async with AsyncExitStack() as stack:
 
         async def open_way(tell: Callable[[str, str], None]) -> Way:
             tell("启动服务，几秒钟…", "Starting the services, a few seconds…")
-            access = await stack.enter_async_context(embedded(rules, think_seconds))
+            access = await stack.enter_async_context(embedded(rules, think_seconds, strength))
             player = player_id_of(name)
             await open_wallet(access, player)
             return LocalWay(access, player)
