@@ -14,7 +14,7 @@ OUT ?= $(CURDIR)/dist
 DISTS := protos shared/rules shared/client shared/kit services/evaluation services/table \
 	services/matchmaking services/wallet services/console services/suite
 
-.PHONY: help setup run demo test test-system test-slow chaos fuzz check protos released docs site dashboards tiles screenshots format bench locks audit dist clean
+.PHONY: help setup run demo play test test-system test-slow chaos fuzz check protos released docs site dashboards tiles screenshots format bench locks audit dist clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 14
@@ -25,6 +25,9 @@ run: setup ## Start every service here, with bots at practice tables, until Ctrl
 demo: setup ## Play hands of every rule set between four bots, then audit the ledger
 	@$(BIN)/fangcheng demo
 	@echo 'Next: make run, and open the link that it prints'
+
+play: setup ## Play in this terminal against three bots, in a suite of its own or that of make run (RULES=jintan)
+	@$(BIN)/fangcheng play --rule-set $(or $(RULES),jintan)
 
 test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"

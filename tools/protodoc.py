@@ -166,7 +166,7 @@ def render(files: list[FileDescriptorProto]) -> str:
     parts = [INTRODUCTION]
     for file in sorted(files, key=lambda f: (not f.service, f.name)):
         comments = Comments(file)
-        parts.append(f"## {file.package}\n\n{comments.of(12)}\n")
+        parts.append(f"## {file.name}\n\n{comments.of(12)}\n")
         maps = {
             f".{name}.{inner.name}": inner
             for name, element, _ in elements(file)

@@ -226,6 +226,66 @@ async def test_seats_are_removed_and_muted_on_the_way() -> None:
     assert len(beats) == 1
 
 
+@pytest.mark.parametrize(
+    "late",
+    [
+        [events(("ming", 5), ("ming", 6))],
+        [events(("ming", snapshot(2)))],
+        [events(("ming", 5)), done("ming"), problem("ming", "NOT_ADDED")],
+        [problem("ming", "ATTENDED_ELSEWHERE"), problem("ming", "NOT_ADDED")],
+    ],
+    ids=["events", "a snapshot", "the end", "a problem"],
+)
+async def test_a_seat_goes_back_to_an_earlier_number_though_more_is_on_its_way(late: Any) -> None:
+    again = [TAKE] if len(late) > 1 else []
+    tables = Tables([TAKE, events(*(("ming", number) for number in range(1, 5))), TAKE, TAKE,
+                     *late, *again, events(("ming", 4), ("ming", 5)), events(("ming", 6)),
+                     done("ming")])  # fmt: skip
+    seen: list[str] = []
+    async with (
+        connected(tables, subject="service:gateway", scopes=["act_as"]) as channel,
+        aclosing(ManySeats(channel)) as following,
+    ):
+        following.add("ming", "t1")
+        async for news in following:
+            seen.append(told(news))
+            if seen == ["ming 1", "ming 2", "ming 3", "ming 4"]:
+                following.remove("ming", "t1")
+                following.add("ming", "t1", 3)
+    assert seen == [*(f"ming {number}" for number in (1, 2, 3, 4, 4, 5, 6)), "ming done"]
+    adds = ["add ming 3"] * (1 + len(again))
+    assert tables.asked == [["add ming 0", "remove ming", *adds]]
+
+
+async def test_a_seat_that_is_added_again_after_all_was_told_ends() -> None:
+    tables = Tables([TAKE, events(("ming", 1)), TAKE, TAKE, done("ming"), TAKE, done("ming")])
+    seen: list[str] = []
+    async with (
+        connected(tables, subject="service:gateway", scopes=["act_as"]) as channel,
+        aclosing(ManySeats(channel)) as following,
+    ):
+        following.add("ming", "t1")
+        async for news in following:
+            seen.append(told(news))
+            if seen == ["ming 1"]:
+                following.remove("ming", "t1")
+                following.add("ming", "t1", 1)
+    assert seen == ["ming 1", "ming done"]
+
+
+async def test_a_seat_may_begin_with_a_snapshot() -> None:
+    tables = Tables([TAKE, events(("ming", 8)), events(("ming", snapshot(8)), ("ming", 9)),
+                     done("ming")])  # fmt: skip
+    async with (
+        connected(tables, subject="service:gateway", scopes=["act_as"]) as channel,
+        aclosing(ManySeats(channel)) as following,
+    ):
+        following.add("ming", "t1", 7, snapshot=True)
+        seen = [told(news) async for news in following]
+    assert seen == ["ming 8", "ming 9", "ming done"]
+    assert tables.asked == [["add ming 7 whole"]]
+
+
 async def test_a_stream_that_hangs_counts_as_broken_and_what_does_not_pass_is_raised() -> None:
     denied = errors.PermissionDenied("NOT_A_GATEWAY", "Not yours.")
     with pytest.raises(grpc.aio.AioRpcError) as caught:

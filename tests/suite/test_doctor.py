@@ -121,6 +121,15 @@ async def test_a_port_at_which_nobody_listens_is_told(suite: Suite) -> None:
     assert not [one for one in findings if one.check == "pools"]
 
 
+@pytest.mark.asyncio(loop_scope="module")
+async def test_every_process_behind_a_name_is_asked_for_its_rules(suite: Suite) -> None:
+    address = suite.running["evaluation"].address.replace("127.0.0.1", "localhost")
+    way = deployment_of(suite, evaluation=address).ways["evaluation"]
+    known = await agreeing.known_rules(way, way.addresses)
+    assert list(known) == [suite.running["evaluation"].address]
+    assert "baishan_kele" in known[suite.running["evaluation"].address]
+
+
 async def test_a_name_that_nobody_knows_is_told() -> None:
     targets: dict[str, str | None] = {"table": "table.invalid:7101"}
     findings = await all_of(examine(elsewhere(targets, None, None, None)))

@@ -26,8 +26,9 @@ from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.simulate import play_hands
 from fangcheng_suite.commands import app
 from fangcheng_suite.simulation import columns
+from fangcheng_suite.simulation.boards import figures_of
 from fangcheng_suite.simulation.estimates import Estimate, Measure, difference
-from fangcheng_suite.simulation.figures import Figures, Spread, differences, figures_of
+from fangcheng_suite.simulation.figures import Figures, Spread, differences
 from fangcheng_suite.simulation.hands import ENDS, Session, joined, play_session
 from fangcheng_suite.simulation.page import columns_of as columns_drawn
 from fangcheng_suite.simulation.plan import Plan, Stakes

@@ -13,12 +13,11 @@ from fangcheng_rules.players import PLAYERS, STRENGTH
 from fangcheng_suite.access import Access
 from fangcheng_suite.bots.crowd import make_bots
 from fangcheng_suite.commands import app
-from fangcheng_suite.commands_bots import Strength
+from fangcheng_suite.commands_bots import StrengthName
 
 
 def test_the_words_of_the_command_line_are_the_players() -> None:
-    (words, _) = get_args(Strength)
-    assert get_args(words) == tuple(PLAYERS)
+    assert get_args(StrengthName) == tuple(PLAYERS)
     assert STRENGTH in PLAYERS
 
 

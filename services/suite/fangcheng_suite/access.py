@@ -107,7 +107,7 @@ def reach(
     target: str,
     token: Callable[[], str] | str | None,
     ca_file: Path | None,
-    options: Sequence[tuple[str, int]] = (),
+    options: Sequence[tuple[str, int | str]] = (),
     *,
     plaintext: bool = False,
     identity: Identity | None = None,

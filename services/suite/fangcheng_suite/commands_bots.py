@@ -29,8 +29,9 @@ Think = Annotated[
         "take it less. 0: it answers at once.",
     ),
 ]
+StrengthName = Literal["first_legal", "efficient", "careful"]
 Strength = Annotated[
-    Literal["first_legal", "efficient", "careful"],
+    StrengthName,
     typer.Option(
         help="How well bots play: take the first action offered, go straight for a win, or look at "
         "what the others may wait for as well."

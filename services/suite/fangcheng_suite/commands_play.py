@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .commands_bots import Strength, Target, Think
+from .commands_bots import StrengthName, Target, Think
 from .errors import NotRunning, SuiteError
 from .state import StateFolder, default_folder
 from .terminal import Certificates, State, run, told
@@ -31,8 +31,13 @@ def play_table(
         str | None,
         typer.Option(help="What the others see. Default: your user's name.", show_default=False),
     ] = None,
+    strength: Annotated[
+        StrengthName | None,
+        typer.Option(
+            help="How the bots of a suite of its own play. Default: efficient.", show_default=False
+        ),
+    ] = None,
     think: Think = 1.0,
-    strength: Strength = "efficient",
     pool: Annotated[
         str | None,
         typer.Option(
@@ -64,7 +69,7 @@ def play_table(
     `--table` and `--token` in one that runs elsewhere. Every key is shown; `h` gives a hint, `q`
     leaves.
 
-    Example: `fangcheng play --rule-set jintan --language zh`
+    Example: `fangcheng play --rule-set jintan --strength careful --language zh`
     """
     try:
         import textual  # noqa: F401
@@ -79,15 +84,18 @@ def play_table(
             "Start it from a terminal, without redirecting what it reads or writes. To look on "
             "without one: fangcheng watch",
         )
+    from fangcheng_rules.players import STRENGTH
+
     from .access import Access
-    from .play.places import RemoteWay, known_rule_set
+    from .chosen import rules_named
+    from .play.places import RemoteWay
     from .play.playing import play_elsewhere, play_embedded, play_here
     from .play.tongue import tongue_of
     from .pools import practice_pool
     from .signing_in import default_name
 
     say = tongue_of(language)
-    known = known_rule_set(rule_set)
+    known = rules_named(rule_set)
     named = name or default_name()
     queue = pool or practice_pool(known)
     if matchmaking or table or evaluation:
@@ -109,6 +117,11 @@ def play_table(
             raise SuiteError(
                 "no suite runs here that could have that pool", "Start one: fangcheng up"
             ) from None
-        run(lambda: play_embedded(known.id, named, think, strength, say))
+        run(lambda: play_embedded(known, named, strength or STRENGTH, think, say))
         return
+    if strength is not None:
+        raise SuiteError(
+            "the suite that runs here has bots of its own, whose strength is not chosen here",
+            "Leave out --strength; or stop that suite first, and play starts one for the game.",
+        )
     run(lambda: play_here(Access(suite.target, suite.key), queue, named, say))

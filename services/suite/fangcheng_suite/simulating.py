@@ -22,7 +22,8 @@ from .errors import SuiteError
 from .progress import progress
 from .render import Ink
 from .simulation import columns, page, told
-from .simulation.figures import differences, figures_of
+from .simulation.boards import figures_of
+from .simulation.figures import differences
 from .simulation.hands import Session, joined, play_session
 from .simulation.plan import Plan, Stakes
 from .simulation.pools import PoolTerms, terms_of

@@ -57,6 +57,10 @@ class _Seat:
     snapshot: bool = False
     """Its next stream is to begin with one: it has met a kind of event that is not known here."""
     lost_since: float | None = None
+    in_doubt: bool = False
+    """What comes may be about it as it was before it was removed: until its first event."""
+    given_again: bool = False
+    """An end or a problem came while it was in doubt."""
 
 
 @dataclass(slots=True)
@@ -97,6 +101,8 @@ class ManySeats:
         self._on_break = on_break
         self._seats: dict[_Place, _Seat] = {}
         self._acts: dict[tuple[_Place, str], _Act] = {}
+        self._removed: set[_Place] = set()
+        """On the connection that there is: what was sent before the table knew may still come."""
         self._out: asyncio.Queue[table_pb2.AttendManyRequest | None] | None = None
         """What is sent on the connection that there is."""
         self._news = self._all_news()
@@ -109,17 +115,28 @@ class ManySeats:
         *,
         entropy: bytes = b"",
         muted: Collection[int] = (),
+        snapshot: bool = False,
     ) -> None:
-        """Follow a seat after a number, as ``attend`` does; again: on from where it is."""
-        known = self._seats.get((player_id, table_id))
-        number = from_number if known is None else known.number
-        self._seats[player_id, table_id] = _Seat(number, entropy, muted)
-        self._give_seat((player_id, table_id))
+        """Follow a seat after a number, as ``attend`` does; again: on from where it is.
+
+        To go back to an earlier number, remove it first. ``snapshot``: begin with one, for whoever
+        has met a kind of event that he does not know.
+        """
+        place = (player_id, table_id)
+        known = self._seats.get(place)
+        if known is None:
+            seat = _Seat(from_number, entropy, muted, snapshot, in_doubt=place in self._removed)
+        else:
+            snapshot = snapshot or known.snapshot
+            seat = _Seat(known.number, entropy, muted, snapshot, in_doubt=known.in_doubt)
+        self._seats[place] = seat
+        self._give_seat(place)
 
     def remove(self, player_id: str, table_id: str) -> None:
         """Follow a seat no longer: it counts as disconnected unless it is attended elsewhere."""
         place = (player_id, table_id)
         if self._forget(place):
+            self._removed.add(place)
             remove = table_pb2.RemoveSeat(player_id=player_id, table_id=table_id)
             self._send(table_pb2.AttendManyRequest(remove=remove))
 
@@ -143,6 +160,9 @@ class ManySeats:
         breaks = Breaks(self._give_up_seconds)
         while True:
             out = self._out = asyncio.Queue()
+            self._removed.clear()
+            for seat in self._seats.values():
+                seat.in_doubt = False
             for place in self._seats:
                 self._give_seat(place)
             for key in self._acts:
@@ -209,7 +229,8 @@ class ManySeats:
             case "problem":
                 yield from self._problem(message.problem)
             case "done":
-                if self._forget((message.done.player_id, message.done.table_id)):
+                place = (message.done.player_id, message.done.table_id)
+                if not self._is_asked_again(place) and self._forget(place):
                     yield message.done
             case "talk":
                 if (message.talk.player_id, message.talk.table_id) in self._seats:
@@ -227,14 +248,29 @@ class ManySeats:
             if event.number <= seat.number:
                 return
             if event.number != seat.number + 1:
+                if seat.in_doubt:
+                    return
                 raise MissingEvent(f"event {event.number} of {place} came after {seat.number}")
         elif event.number < seat.number:
+            if seat.in_doubt:
+                return
             raise MissingEvent(f"a snapshot of {event.number} of {place} came after {seat.number}")
         seat.number, seat.snapshot, seat.lost_since = event.number, kind is None, None
+        seat.in_doubt = False
         if seat.snapshot:
             self._give_seat(place)
         else:
             yield entry
+
+    def _is_asked_again(self, place: _Place) -> bool:
+        """Whether an end or a problem may be of a seat as it was before it was removed; then it is
+        given again, and what is told next counts."""
+        seat = self._seats.get(place)
+        if seat is None or not seat.in_doubt or seat.given_again:
+            return False
+        seat.given_again = True
+        self._give_seat(place)
+        return True
 
     def _problem(self, told: table_pb2.SeatProblem) -> Iterator[table_pb2.SeatProblem]:
         place, reason = (told.player_id, told.table_id), told.problem.reason
@@ -251,7 +287,11 @@ class ManySeats:
                 loop.call_later(AGAIN_SECONDS, self._give_act, key)
                 return
             del self._acts[key]
+        elif reason == "NOT_ADDED":
+            return  # it was removed, and had ended already
         elif seat is not None:
+            if reason not in _PASSING and self._is_asked_again(place):
+                return
             seat.lost_since = now if seat.lost_since is None else seat.lost_since
             if reason in _PASSING and now < seat.lost_since + self._give_up_seconds:
                 loop.call_later(AGAIN_SECONDS, self._give_seat, place)

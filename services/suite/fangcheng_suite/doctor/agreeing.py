@@ -17,7 +17,7 @@ from fangcheng_client import explain
 
 from .deployment import Deployment, Way
 from .findings import Finding, fails, fine, skipped, warns
-from .reaching import ANSWER_SECONDS, probe, split
+from .reaching import ANSWER_SECONDS, probe, replicas, split
 
 AUDIT_SECONDS = 300.0
 """A ledger of years takes minutes to be read."""
@@ -28,21 +28,24 @@ Known = Mapping[str, set[int]]
 
 
 async def known_rules(way: Way, addresses: Iterable[str]) -> dict[str, Known]:
-    """What each of these evaluators plays, by its address; without those that do not answer."""
+    """What the evaluators at these addresses play, by the address of each process; without those
+    that do not answer."""
     found: dict[str, Known] = {}
-    for address in addresses:
-        async with way.open(address) as channel:
-            stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
-            try:
-                answer = await stub.ListRuleSets(
-                    evaluation_pb2.ListRuleSetsRequest(), timeout=ANSWER_SECONDS
-                )
-            except grpc.aio.AioRpcError:
-                continue  # which was found before
-        rules: dict[str, set[int]] = {}
-        for one in answer.rule_sets:
-            rules.setdefault(one.id, set()).add(one.revision)
-        found[address] = rules
+    for name in addresses:
+        host, _ = split(name)
+        for address in await replicas(name):
+            async with way.open(address, server_name=host) as channel:
+                stub = evaluation_pb2_grpc.EvaluationServiceStub(channel)
+                try:
+                    answer = await stub.ListRuleSets(
+                        evaluation_pb2.ListRuleSetsRequest(), timeout=ANSWER_SECONDS
+                    )
+                except grpc.aio.AioRpcError:
+                    continue  # which was found before, of the name
+            rules: dict[str, set[int]] = {}
+            for one in answer.rule_sets:
+                rules.setdefault(one.id, set()).add(one.revision)
+            found[address] = rules
     return found
 
 

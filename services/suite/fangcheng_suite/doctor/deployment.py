@@ -26,8 +26,9 @@ class Way:
     service: str
     addresses: tuple[str, ...]
     """`host:port` of each process, or of the name behind which they are."""
-    open: Callable[[str], grpc.aio.Channel]
-    """A channel to an address, on which an operator calls."""
+    open: Callable[..., grpc.aio.Channel]
+    """A channel to an address, on which an operator calls; `server_name`: whose certificate it has,
+    where that is not the address's own."""
 
     def subject(self, address: str) -> str:
         """How findings name a process."""
@@ -114,14 +115,20 @@ def elsewhere(
     )
 
 
-def _open(access: Access, service: str, address: str) -> grpc.aio.Channel:
+def _open(access: Access, service: str, address: str, server_name: str = "") -> grpc.aio.Channel:
     return access.channel(service, target=address)
 
 
 def _reach(
-    token: str | None, ca: Path | None, identity: Identity | None, plaintext: bool, address: str
+    token: str | None,
+    ca: Path | None,
+    identity: Identity | None,
+    plaintext: bool,
+    address: str,
+    server_name: str = "",
 ) -> grpc.aio.Channel:
-    return reach(address, token, ca, plaintext=plaintext, identity=identity)
+    options = [("grpc.ssl_target_name_override", server_name)] if server_name else []
+    return reach(address, token, ca, options, plaintext=plaintext, identity=identity)
 
 
 def _measured(told: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import socket
 import ssl
@@ -39,7 +40,9 @@ async def _reached(deployment: Deployment, way: Way, address: str) -> list[Findi
     subject, found = way.subject(address), list[Finding]()
     missing = await _connected(subject, address)
     if missing is not None:
-        return [missing]
+        found.append(missing)
+        if missing.level == "fail":
+            return found
     if deployment.ca is not None:
         found.append(await certificate(subject, address, deployment))
     if is_healthy(found):
@@ -66,23 +69,46 @@ async def _connected(subject: str, address: str) -> Finding | None:
             "<service>.<namespace>.",
         )
     problems = []
-    for *_, place in sorted(set(found), key=str):
+    places = sorted({str(place[0]) for *_, place in found})
+    for place in places:
         try:
-            await probe(str(place[0]), port)
+            await probe(place, port)
         except OSError as error:
-            problems.append(f"{place[0]}: {error.strerror or 'no answer'}")
-    if not problems:
-        return None
+            problems.append(f"{place}: {error.strerror or 'no answer'}")
+    if not problems or (host == "localhost" and len(problems) < len(places)):
+        return None  # whose other address is seldom listened at
+    told = f"no connection ({', '.join(problems)})"
+    if len(problems) < len(places):
+        return warns(
+            "port",
+            subject,
+            told,
+            "Some addresses of the name lead nowhere: fewer processes than it says share the work.",
+            "See whether those processes run, or take their addresses out of the name.",
+        )
     return fails(
         "port",
         subject,
-        f"no connection ({', '.join(problems)})",
-        "Nothing listens there, or something between lets nobody through."
-        if len(problems) == len(set(found))
-        else "Some addresses of the name lead nowhere: calls that go there are lost.",
+        told,
+        "Nothing listens there, or something between lets nobody through.",
         "See whether the process runs and on which address it listens (FANGCHENG_LISTEN: 127.0.0.1 "
         "is reached from its own host alone), then look at firewalls and network policies between.",
     )
+
+
+async def replicas(address: str) -> list[str]:
+    """The addresses for which a name stands, of those that take connections."""
+    host, port = split(address)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    taking = []
+    for place in sorted({str(place[0]) for *_, place in found}):
+        with contextlib.suppress(OSError):
+            await probe(place, port)
+            taking.append(f"[{place}]:{port}" if ":" in place else f"{place}:{port}")
+    return taking
 
 
 async def probe(host: str, port: int) -> None:

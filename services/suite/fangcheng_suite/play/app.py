@@ -31,7 +31,8 @@ from .tongue import Tongue
 TICK_SECONDS = 0.25
 NEWS = 60
 """Lines of what happened that are kept."""
-RESULT_COLUMNS = 66
+RESULT_COLUMNS = 72
+"""What a card has room for on 80 columns."""
 
 
 class Table(Widget):
@@ -366,6 +367,8 @@ class PlayApp(App[None]):
             scene.note = ""
             if scene.view.prompt is prompt:  # else it is about what was decided meanwhile
                 scene.hint, scene.starred = found.lines, found.starred
+                order = in_order(scene.view.own)
+                self._select(next((order.index(tile) for tile in found.starred), scene.selected))
         self._refresh()
 
     def _take_over(self) -> None:
@@ -467,7 +470,7 @@ class PlayApp(App[None]):
         card = self._card = screens.result_card(
             lambda: view if self.scene.view.ended is None else self.scene.view,
             self.scene.say,
-            min(self.size.width - 12, RESULT_COLUMNS + 12),
+            RESULT_COLUMNS,
         )
 
         def answered(key: str | None) -> None:

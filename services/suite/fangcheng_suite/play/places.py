@@ -15,18 +15,13 @@ from pathlib import Path
 import grpc.aio
 
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
-from fangcheng_rules.errors import RulesError
-from fangcheng_rules.players import STRENGTH
 from fangcheng_rules.ruleset import RuleSet
-from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_suite.access import Access, reach
 from fangcheng_suite.bots.crowd import Bank, keep_playing, make_bots
-from fangcheng_suite.errors import SuiteError, from_call
+from fangcheng_suite.errors import from_call
 from fangcheng_suite.launcher import Launcher
 from fangcheng_suite.pools import practice_pool
 from fangcheng_suite.state import StateFolder
-
-from .session import Way
 
 BOTS = 3
 HANDS = 8
@@ -70,15 +65,6 @@ class RemoteWay:
         return "evaluation" in self.targets
 
 
-def known_rule_set(rules_id: str) -> RuleSet:
-    """A rule set by its id; raises SuiteError."""
-    try:
-        return rule_set(rules_id)
-    except RulesError:
-        ids = ", ".join(rules.id for rules in RULE_SETS)
-        raise SuiteError(f"there is no rule set {rules_id}", f"There are: {ids}.") from None
-
-
 def player_id_of(name: str) -> str:
     """A player id for whoever plays under a name here."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
@@ -96,12 +82,10 @@ async def open_wallet(access: Access, player_id: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def embedded(
-    rules: RuleSet, think_seconds: float, strength: str = STRENGTH
-) -> AsyncIterator[Access]:
+async def embedded(rules: RuleSet, strength: str, think_seconds: float) -> AsyncIterator[Access]:
     """A suite of its own with three bots that wait, until the end of the block; nothing is kept.
 
-    Raises SuiteError.
+    `strength`: of `fangcheng_rules.players`. Raises SuiteError.
     """
     key = secrets.token_urlsafe(32)
     with tempfile.TemporaryDirectory(prefix="fangcheng-play-") as path:
@@ -149,6 +133,3 @@ def _pool(rules: RuleSet) -> dict[str, object]:
         },
         "fill_with_bots_after_ms": 1,
     }
-
-
-__all__ = ["LocalWay", "RemoteWay", "Way", "embedded", "known_rule_set", "open_wallet"]

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from fangcheng_rules.ruleset import RuleSet
 from fangcheng_suite.access import Access
 from fangcheng_suite.pools import practice_pool
 
 from .app import PlayApp
-from .places import LocalWay, embedded, known_rule_set, open_wallet, player_id_of
+from .places import LocalWay, embedded, open_wallet, player_id_of
 from .session import Way
 from .tongue import Tongue
 
 
 async def play_embedded(
-    rules_id: str, name: str, think_seconds: float, strength: str, say: Tongue
+    rules: RuleSet, name: str, strength: str, think_seconds: float, say: Tongue
 ) -> None:
     """Play against three bots in a suite of its own. Raises SuiteError."""
-    rules = known_rule_set(rules_id)
     async with AsyncExitStack() as stack:
 
         async def open_way(tell: Callable[[str, str], None]) -> Way:
             tell("启动服务，几秒钟…", "Starting the services, a few seconds…")
-            access = await stack.enter_async_context(embedded(rules, think_seconds, strength))
+            access = await stack.enter_async_context(embedded(rules, strength, think_seconds))
             player = player_id_of(name)
             await open_wallet(access, player)
             return LocalWay(access, player)

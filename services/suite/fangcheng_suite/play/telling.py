@@ -228,7 +228,8 @@ def _payments(view: TableView, ended: events_pb2.HandEnded, say: Tongue) -> list
     return lines
 
 
-LABEL_COLUMNS = 21
+LABEL_COLUMNS, NET_COLUMNS = 20, 13
+"""Of a line with the four seats, which fits a card on 80 columns."""
 
 
 def _nets(view: TableView, label: str, net: Sequence[int], say: Tongue, style: str) -> Text:
@@ -236,8 +237,11 @@ def _nets(view: TableView, label: str, net: Sequence[int], say: Tongue, style: s
     head.truncate(LABEL_COLUMNS, pad=True)
     for seat, amount in zip(view.seats, net, strict=True):
         colour = GOOD if amount > 0 else BAD if amount < 0 else FAINT
-        part = Text(f"{seat.name} ").append(say.signed(amount), colour)
-        part.truncate(14, pad=True)
+        told = say.signed(amount)
+        name = Text(seat.name)
+        name.truncate(max(NET_COLUMNS - len(told) - 2, 1), overflow="ellipsis")
+        part = name.append(" ").append(told, colour)
+        part.truncate(NET_COLUMNS, pad=True)
         head.append_text(part)
     return head
 

@@ -62,11 +62,6 @@ class Plan:
         """How many sessions there are, one that is shorter included."""
         return -(-self.hands // self.session_hands)
 
-    @property
-    def whole_sessions(self) -> int:
-        """How many of them are played in full."""
-        return self.hands // self.session_hands
-
     def hands_of(self, session: int) -> int:
         """How many hands this session has; sessions count from 0."""
         return min(self.session_hands, self.hands - session * self.session_hands)
