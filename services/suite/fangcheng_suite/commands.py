@@ -20,6 +20,7 @@ from . import (
     commands_doctor,
     commands_integrity,
     commands_journal,
+    commands_load,
     commands_logs,
     commands_play,
     commands_player,
@@ -49,6 +50,7 @@ app.add_typer(commands_call.call)
 app.add_typer(commands_play.play)
 app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_console.console)
+app.add_typer(commands_load.load)
 app.add_typer(commands_doctor.doctor)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
