@@ -37,6 +37,7 @@ async def up(
     port: int,
     tables: int,
     turn_seconds: float,
+    strength: str,
 ) -> None:
     """Run the suite until cancelled. Raises SuiteError where it cannot start."""
     folder = StateFolder(state)
@@ -73,7 +74,8 @@ async def up(
                 # Each practice table plays the next rule set; others wait in every practice pool.
                 playing = [RULE_SETS[i // SEATS % len(RULE_SETS)] for i in range(SEATS * tables)]
                 waiting = [rules for rules in RULE_SETS for _ in range(STANDBY)]
-                bots = make_bots(range(len(playing) + len(waiting)), access, turn_seconds)
+                numbers = range(len(playing) + len(waiting))
+                bots = make_bots(numbers, access, turn_seconds, strength=strength)
                 _say_console(console, suite)
                 _say_bots(console, tables)
                 try:
