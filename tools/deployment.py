@@ -114,7 +114,8 @@ def for_containers(config: dict[str, Any]) -> dict[str, Any]:
     (chain,) = listener["filter_chains"]
     chain["transport_socket"] = tls("Downstream", SHOWN)
     (filters,) = chain["filters"]
-    resources["listeners"].append(pages(filters["typed_config"]["http_filters"]))
+    router = filters["typed_config"]["http_filters"][-1:]
+    resources["listeners"].append(pages(router))
     for cluster in resources["clusters"]:
         name = cluster["name"]
         cluster.pop("eds_cluster_config", None)

@@ -1,4 +1,4 @@
-"""A proxy between a client and a wallet that lets every request through and swallows replies."""
+"""Proxies between a client and a service that break connections: at an answer, or when told to."""
 
 from __future__ import annotations
 
@@ -61,6 +61,42 @@ class CuttingProxy:
                     return
             back.write(frame)
             await back.drain()
+
+
+class Cable:
+    """Forwards connections, whatever is said on them, until it is pulled out and put back."""
+
+    def __init__(self, target: str) -> None:
+        self._host, _, port = target.rpartition(":")
+        self._port = int(port)
+        self._writers: set[asyncio.StreamWriter] = set()
+        self.address = ""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Cable]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()
+        self.address = f"{host}:{port}"
+        async with server:
+            yield self
+            self.pull()
+
+    def pull(self) -> None:
+        """Break every connection that there is; others may be made."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _serve(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        service, forth = await asyncio.open_connection(self._host, self._port)
+        self._writers |= {back, forth}
+        try:
+            there = asyncio.create_task(_forward(client, forth))
+            await _forward(service, back)
+            there.cancel()
+        finally:
+            self._writers -= {back, forth}
+            for writer in (back, forth):
+                writer.close()
 
 
 async def _forward(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

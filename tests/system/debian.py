@@ -10,14 +10,14 @@ import tempfile
 from pathlib import Path
 
 
-def installed(program: str, package: str) -> str:
-    """The path of a program; its package is installed where it is missing and we may."""
+def installed(program: str, *packages: str) -> str:
+    """The path of a program; its packages are installed where it is missing and we may."""
     with (Path(tempfile.gettempdir()) / "fangcheng-tests-apt.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
         if shutil.which(program) is None and os.geteuid() == 0:
             for words in (
                 ("update", "-q"),
-                ("install", "-q", "-y", "--no-install-recommends", package),
+                ("install", "-q", "-y", "--no-install-recommends", *packages),
             ):
                 subprocess.run(
                     ["apt-get", *words],
@@ -27,5 +27,6 @@ def installed(program: str, package: str) -> str:
                     env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
                 )
     found = shutil.which(program)
-    assert found is not None, f"{program} is not installed, and only root may install {package}"
+    missing = f"{program} is not installed, and only root may install {' '.join(packages)}"
+    assert found is not None, missing
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import inspect
 import subprocess
@@ -141,6 +142,35 @@ def test_what_is_shipped_fits_a_suite_of_two_evaluators_on_its_usual_ports() -> 
     replicas += [("matchmaking", 0), ("table", 0), ("wallet", 0)]
     usual = Ports(inspect.signature(up).parameters["port"].default)
     assert found == {(service, usual.of(service, number)["listen"]) for service, number in replicas}
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_let_in"),
+    [
+        ("http://localhost:5173", True),
+        ("http://127.0.0.1", True),
+        ("http://localhost.example.com", False),
+        ("https://example.com", False),
+        ("null", False),
+    ],
+)
+async def test_pages_of_this_host_are_let_in_and_others_are_not(
+    tmp_path: Path, origin: str, is_let_in: bool
+) -> None:
+    edge = Edge(tmp_path)
+    edge.list_evaluators()
+    asked = urllib.request.Request(
+        f"http://{edge.address}/fangcheng.table.v1.TableService/Act",
+        method="OPTIONS",
+        headers={
+            "Origin": origin,
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,content-type,x-grpc-web",
+        },
+    )
+    async with edge.running():
+        told = await asyncio.to_thread(urllib.request.urlopen, asked)
+        assert told.headers["Access-Control-Allow-Origin"] == (origin if is_let_in else None)
 
 
 async def all_answer(load: Load, *replicas: Replica) -> None:

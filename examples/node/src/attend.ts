@@ -1,6 +1,6 @@
 // Streams that go on after their connection broke. The same file in examples/node and
 // examples/browser.
-import { Problem } from "./client.js";
+import { Problem, report } from "./client.js";
 import type { AttendResponse } from "../gen/fangcheng/table/v1/table_pb.js";
 import type { TableEvent } from "../gen/fangcheng/table/v1/events_pb.js";
 
@@ -25,7 +25,7 @@ export class Patience {
   async after(error: unknown): Promise<void> {
     const problem = Problem.of(error);
     if (!problem.passes || Date.now() - this.#alive > GIVE_UP_MS) throw problem;
-    console.log(`connection lost (${problem.message}), trying again`);
+    report(`connection lost (${problem.message}), trying again`);
     // By chance, so that the players of a lost replica do not all come back at once.
     const pause = problem.retryAfterMs + this.#pauseMs * (0.5 + Math.random() / 2);
     this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);

@@ -50,6 +50,11 @@ const OPTIONS: grpc.ChannelOptions = {
   "grpc.keepalive_permit_without_calls": 1,
 };
 
+/** What is told of connections that broke. */
+export function report(text: string): void {
+  console.log(text);
+}
+
 /** A call that was refused or lost. */
 export class Problem extends Error {
   constructor(

@@ -13,7 +13,8 @@ export function choose(promptKind: string, actions: Action[]): Action {
   const win = actions.find((action) => action.kind === "win");
   const pass = actions.find((action) => action.kind === "pass");
   const discard = actions.findLast((action) => action.kind === "discard" && !action.declare);
-  const action = win ?? pass ?? discard ?? actions[0];
+  // Never a false win (诈胡), which costs and leaves the prompt open.
+  const action = win ?? pass ?? discard ?? actions.find(({ kind }) => kind !== "false_win");
   if (!action) throw new Error(`nothing was offered: ${promptKind}`);
   return action;
 }

@@ -1,0 +1,3 @@
+module fangcheng.example/player
+
+go 1.19
