@@ -31,13 +31,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = (ROOT / name).read_text("utf-8")
         files.append(File.generated(config, name, content=_links(text, name, name)))
         written.append((name, text))
-    for where, text in written:
+    for where, text in written:  # which grows by the pages that are made of linked ones
         for link in LINK.findall(CODE.sub("", text)):
             target = _target(where, link[1])
             if target is None or _page(target) != _source(target):
                 continue
             if files.get_file_from_path(_source(target)) is None:
                 files.append(File.generated(config, _source(target), content=_shown(target)))
+                if (page := _written(target)) is not None:
+                    written.append((page, (ROOT / page).read_text("utf-8")))
     return files
 
 
@@ -92,19 +94,33 @@ def _source(target: str) -> str:
     return f"source/{target}.md"
 
 
+def _written(target: str) -> str | None:
+    """The page that stands in the repository for a file or folder: itself, or its README."""
+    page = f"{target}/README.md" if (ROOT / target).is_dir() else target
+    return page if page.endswith(".md") and (ROOT / page).exists() else None
+
+
 def _shown(target: str) -> str:
-    """The page of a file, or of a folder with its README and the names of what is in it."""
-    path = ROOT / target
-    head = f"---\nsearch:\n  exclude: true\n---\n# `{target}`\n\n"
+    """The page of a file, or of a folder: what is written of it, and the names of what is in it."""
+    path, page = ROOT / target, _written(target)
+    text = "---\nsearch:\n  exclude: true\n---\n"
+    if page is None:
+        text += f"# `{target}`\n\n"
+    else:
+        text += _links((ROOT / page).read_text("utf-8"), page, _source(target))
     if path.is_dir():
         names = sorted(
             one.relative_to(path).as_posix()
             for one in path.rglob("*")
             if one.is_file() and not {"__pycache__", "node_modules"} & {*one.parts}
         )
-        return head + "A folder of the repository:\n\n" + "\n".join(f"- `{one}`" for one in names)
-    text = path.read_text("utf-8")
-    if path.suffix == ".md":
-        return head + text
-    language = LANGUAGES.get(path.suffix, "text")
-    return f"{head}A file of the repository:\n\n````{language}\n{text.rstrip()}\n````\n"
+        return text + f"\n\nIn the repository's `{target}/`:\n\n" + _listed(names)
+    if page is None:
+        language = LANGUAGES.get(path.suffix, "text")
+        code = path.read_text("utf-8").rstrip()
+        text += f"A file of the repository:\n\n````{language}\n{code}\n````\n"
+    return text
+
+
+def _listed(names: list[str]) -> str:
+    return "".join(f"- `{name}`\n" for name in names)

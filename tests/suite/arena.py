@@ -160,15 +160,21 @@ def action_message(action: Action) -> state_pb2.Action:
 def view_of(play: Round, viewer: int) -> TableView:
     """What the client of a seat knows now."""
     seats = []
+    open_ = play.claimable
     for number, seat in enumerate(play.seats):
         own = number == viewer
+        shows = own or seat.declared in play.rule_set.calls.shown
         seats.append(
             SeatView(
                 player_id=f"player-{number}",
-                concealed=[tiles.code(kind) if own else 0 for kind in seat.concealed],
+                concealed=[
+                    tiles.code(kind) if own or (shows and kind != seat.drawn) else 0
+                    for kind in seat.concealed
+                ],
                 drawn=None if seat.drawn is None else (tiles.code(seat.drawn) if own else 0),
                 melds=[_meld(meld, own) for meld in seat.melds],
                 river=[tiles.code(kind) for kind in seat.discards],
+                flowers=[tiles.code(kind) for kind in seat.flowers],
                 declared=seat.declared,
                 piao=seat.piao or 0,
             )
@@ -177,6 +183,9 @@ def view_of(play: Round, viewer: int) -> TableView:
         table_id="arena",
         rules=rules_pb2.RuleSetChoice(id=play.rule_set.id),
         wall_tiles=play.tiles_left,
+        last_discard=None if open_ is None else (open_.seat, tiles.code(open_.tile)),
+        turned=[tiles.code(play.wall[place]) for place in play.turned],
+        treasure=0 if play.treasure is None else tiles.code(play.treasure),
         own_seat=viewer,
         seats=seats,
         hand_number=play.hand_number,
@@ -187,5 +196,9 @@ def view_of(play: Round, viewer: int) -> TableView:
 def _meld(meld: Meld, own: bool) -> rules_pb2.Meld:
     hidden = meld.kind is MeldKind.CONCEALED_KONG and not own
     return rules_pb2.Meld(
-        kind=meld.kind, tiles=[0 if hidden else tiles.code(kind) for kind in meld.tiles]
+        kind=meld.kind,
+        tiles=[0 if hidden else tiles.code(kind) for kind in meld.tiles],
+        from_seat=meld.source,
+        claimed_tile=0 if meld.claimed is None else tiles.code(meld.claimed),
+        treasure=meld.treasure,
     )

@@ -12,13 +12,18 @@ from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import events_pb2, state_pb2
 from fangcheng_client.notation import parse, text
 from fangcheng_client.view import SeatView, TableView
-from fangcheng_rules.players import Efficient
+from fangcheng_rules.analysis import Analysis
+from fangcheng_rules.hand import Hand
+from fangcheng_rules.players import PLAYERS, Efficient
+from fangcheng_rules.round import Round
 from fangcheng_rules.ruleset import RuleSet
 from fangcheng_rules.rulesets import RULE_SETS, rule_set
 from fangcheng_rules.scoring import Win
+from fangcheng_rules.simulate import play_hands, situation_of
 from fangcheng_suite.bots.brain import Brain
+from fangcheng_suite.bots.convert import situation_from
 
-from .arena import Arena
+from .arena import Arena, view_of
 
 KELE, BAICHENG, SHANDONG, JINTAN = map(rule_set, ("baishan_kele", "baicheng", "shandong", "jintan"))
 
@@ -194,6 +199,28 @@ async def test_a_dragon_is_added_to_the_whirlwind() -> None:
     hand = "123456m99p78s5z"
     chosen = await turn(hand, [*discards(hand), kong], rules=BAICHENG, melds=[whirlwind])
     assert chosen == kong
+
+
+@pytest.mark.parametrize("rules", RULE_SETS, ids=lambda rules: rules.id)
+def test_a_client_tells_a_player_what_a_simulation_tells_it(rules: RuleSet) -> None:
+    def asked(hand: Hand) -> Analysis:
+        raise AssertionError("nobody asks here")
+
+    def look(play: Round, events: object) -> None:
+        for seat, prompt in play.prompts().items():
+            if prompt.kind != "piao":
+                there, here = situation_from(view_of(play, seat), asked), situation_of(play, seat)
+                for name in ("own", "dealer", "wall_left", "claimed", "turned", "treasure"):
+                    assert getattr(there, name) == getattr(here, name)
+                assert there.options == here.options
+                assert there.seats == here.seats
+                compared.append(seat)
+
+    compared: list[int] = []
+    players = [PLAYERS["careful"](random.Random(seat)) for seat in range(4)]
+    for _ in play_hands(rules, players, hands=3, seed=8, seen=look):
+        pass
+    assert {*compared} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("strength", ["efficient", "careful"])

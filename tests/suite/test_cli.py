@@ -104,6 +104,7 @@ def test_the_promised_commands_are_there() -> None:
         "ledger verify",
         "player erase",
         "player export",
+        "load",
         "logs",
         "migrate",
         "call",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fangcheng_suite.errors import SuiteError
@@ -143,6 +143,7 @@ def test_an_axis_has_round_steps_and_not_too_many(span: float, most: int) -> Non
     assert span / between > most / 2.6  # no more than from 2 to 5 is lost
 
 
+@example([(0.0, 5e-324), (5e-324, 0.0)])
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(0, 1e6)), max_size=20))
 def test_lines_of_any_points_stay_on_the_canvas(points: list[tuple[float, float]]) -> None:
     drawn = draw_lines(Lines("any", {"line": sorted(points)}))

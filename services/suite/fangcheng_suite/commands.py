@@ -20,16 +20,18 @@ from . import (
     commands_doctor,
     commands_integrity,
     commands_journal,
+    commands_load,
     commands_logs,
     commands_play,
     commands_player,
     commands_records,
     commands_simulate,
+    commands_strength,
     commands_token,
     commands_wallet,
 )
 from .cli import EXIT_INTERRUPTED
-from .commands_bots import Think
+from .commands_bots import Strength, Think
 from .state import default_folder
 from .terminal import State, access_of, make_console, make_ink, run, told
 
@@ -48,6 +50,7 @@ app.add_typer(commands_call.call)
 app.add_typer(commands_play.play)
 app.add_typer(commands_capacity.capacity)
 app.add_typer(commands_console.console)
+app.add_typer(commands_load.load)
 app.add_typer(commands_doctor.doctor)
 app.add_typer(commands_wallet.ledger, name="ledger")
 app.add_typer(commands_journal.journal, name="journal")
@@ -57,6 +60,7 @@ app.add_typer(commands_wallet.wallet, name="wallet")
 app.command()(commands_logs.logs)
 app.command()(commands_certificates.dev_certs)
 app.command()(commands_simulate.simulate)
+app.command()(commands_strength.strength)
 app.command()(commands_token.token)
 app.command()(commands_token.dev_keys)
 
@@ -91,6 +95,7 @@ def up(
         ),
     ] = 5,
     think: Think = 1.0,
+    strength: Strength = "efficient",
     port: Annotated[
         int,
         typer.Option(
@@ -120,6 +125,7 @@ def up(
             port=port,
             tables=tables,
             turn_seconds=think,
+            strength=strength,
         )
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -27,6 +27,14 @@ Think = Annotated[
         max=60,
         help="Seconds that a bot seems to think about a usual turn, now more and now less; claims "
         "take it less. 0: it answers at once.",
+    ),
+]
+StrengthName = Literal["first_legal", "efficient", "careful"]
+Strength = Annotated[
+    StrengthName,
+    typer.Option(
+        help="How well bots play: take the first action offered, go straight for a win, or look at "
+        "what the others may wait for as well."
     ),
 ]
 Target = Annotated[
@@ -71,6 +79,7 @@ def keep(
     pool: Annotated[list[str], typer.Option(help="A pool that bots may fill up; repeatable.")],
     count: Annotated[int, typer.Option(min=1, max=1_000, help="Bots in each pool.")] = 3,
     think: Think = 3.0,
+    strength: Strength = "efficient",
     prefix: Annotated[
         str, typer.Option(help="What their player ids begin with; players see it.")
     ] = "guest",
@@ -138,4 +147,14 @@ def keep(
     def say(text: str) -> None:
         console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim]  {text}")
 
-    run(lambda: keep_bots(access, pool, count, prefix=prefix, turn_seconds=think, report=say))
+    run(
+        lambda: keep_bots(
+            access,
+            pool,
+            count,
+            prefix=prefix,
+            strength=strength,
+            turn_seconds=think,
+            report=say,
+        )
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .commands_bots import Target, Think
+from .commands_bots import StrengthName, Target, Think
 from .errors import NotRunning, SuiteError
 from .state import StateFolder, default_folder
 from .terminal import Certificates, State, run, told
@@ -15,7 +15,6 @@ from .terminal import Certificates, State, run, told
 play = typer.Typer()
 
 Language = Literal["zh", "en"]
-Strength = Literal["first_legal", "efficient", "careful"]
 
 
 @play.command("play")
@@ -33,7 +32,7 @@ def play_table(
         typer.Option(help="What the others see. Default: your user's name.", show_default=False),
     ] = None,
     strength: Annotated[
-        Strength | None,
+        StrengthName | None,
         typer.Option(
             help="How the bots of a suite of its own play. Default: efficient.", show_default=False
         ),

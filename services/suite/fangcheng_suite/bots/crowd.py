@@ -12,6 +12,7 @@ import grpc
 import grpc.aio
 
 from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
+from fangcheng_rules.players import STRENGTH
 from fangcheng_suite.access import Access
 from fangcheng_suite.errors import SuiteError, from_call
 
@@ -43,7 +44,12 @@ def bot_name(number: int) -> str:
 
 
 def make_bots(
-    numbers: Sequence[int], access: Access, turn_seconds: float = 0.0, seed: int | None = None
+    numbers: Sequence[int],
+    access: Access,
+    turn_seconds: float = 0.0,
+    seed: int | None = None,
+    *,
+    strength: str = STRENGTH,
 ) -> list[Bot]:
     """Bots by their numbers; the seed makes their choices by chance repeatable."""
     chance = random.Random(seed)  # noqa: S311 # nosec B311 # no secret
@@ -52,6 +58,7 @@ def make_bots(
             player_id=bot_id(number),
             name=bot_name(number),
             access=access,
+            strength=strength,
             turn_seconds=turn_seconds,
             chance=random.Random(chance.random()),  # noqa: S311 # nosec B311 # no secret
         )

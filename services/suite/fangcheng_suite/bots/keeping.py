@@ -26,6 +26,7 @@ async def keep_bots(
     count: int,
     *,
     prefix: str,
+    strength: str,
     turn_seconds: float,
     report: Report,
 ) -> None:
@@ -44,6 +45,7 @@ async def keep_bots(
                 f"{prefix}-{pool_id}-{number + 1}",
                 access,
                 bot_name(number),
+                strength=strength,
                 turn_seconds=turn_seconds,
                 chance=random.Random(),  # noqa: S311 # nosec B311 # no secret
             )

@@ -126,7 +126,7 @@ class Bot:
                     view.apply(event)
                     for decision_id in [key for key, one in answers.items() if one.task.done()]:
                         answers.pop(decision_id).task.result()  # a refusal ends the bot's game
-                    for prompt in _asked(event, view):
+                    for prompt in asked(event, view):
                         # A snapshot tells again what is being answered already.
                         if prompt.decision_id not in answers:
                             answer = _Answer(
@@ -243,7 +243,7 @@ class Bot:
         return self.access.channel(service, f"player:{self.player_id}", [BOT_SCOPE], target=target)
 
 
-def _asked(event: events_pb2.TableEvent, view: TableView) -> Iterator[events_pb2.Prompt]:
+def asked(event: events_pb2.TableEvent, view: TableView) -> Iterator[events_pb2.Prompt]:
     """What the bot is asked by an event, which `view` has seen: prompts, and whether it takes its
     seat back, is ready, or would dissolve the table (it would not: others' gains are at stake).
     """

@@ -15,6 +15,8 @@ FEW = 6
 """Columns whose names all stand below them, in several lines where need be."""
 MOST_DOTS = 40
 """Points of a line that are shown one by one."""
+LEAST_SPAN = 1e-200
+"""Less than that is nothing, and reckoning with it would end below what a float can hold."""
 LEAST_SHOWN = 0.4
 """Hundredths that a column of anything but zero is high at least, so that it is seen."""
 
@@ -108,7 +110,7 @@ def with_unit(value: Value, unit: str) -> str:
 
 def step(span: float, most: int) -> float:
     """The distance of ticks, `most` over a span: the first of 1, 2, 5, 10, ... and their tenths."""
-    least = span / most
+    least = max(span, LEAST_SPAN) / most
     power: float = 10 ** math.floor(math.log10(least))
     # A whole number of steps is no reason for the next larger one, whatever the rounding.
     return next(times * power for times in (1, 2, 5, 10) if times * power >= least * (1 - 1e-9))
@@ -145,7 +147,7 @@ def draw_lines(chart: Lines) -> Plot:
     points = [point for line in chart.series.values() for point in line]
     first = min((x for x, _ in points), default=0.0)
     last = max((x for x, _ in points), default=1.0)
-    width = (last - first) or 1.0
+    width = last - first if last - first > LEAST_SPAN else 1.0
     top, y_ticks = _up_to(max((y for _, y in points), default=1.0))
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -203,7 +205,7 @@ def draw_histogram(chart: Histogram) -> Plot:
 
 def _up_to(highest: float) -> tuple[float, list[Tick]]:
     """The round figure at the top of an axis from zero, and its ticks."""
-    highest = highest if highest > 0 else 1.0
+    highest = highest if highest > LEAST_SPAN else 1.0
     between = step(highest, 5)
     steps = math.ceil(highest / between - 1e-9)
     top = steps * between

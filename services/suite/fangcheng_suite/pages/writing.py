@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -49,7 +49,7 @@ def page(
         language=language,
         words=WORDS[language],
         sections=[
-            (section.heading, _paragraphs(section.text), [_drawn(part) for part in section.parts])
+            (section.heading, _paragraphs(section.text), _beside(map(_drawn, section.parts)))
             for section in sections
         ],
     )
@@ -75,6 +75,19 @@ def _drawn(part: Part) -> dict[str, Any]:
             return {"kind": "plot", "part": part, "chart": charts.draw_lines(part)}
         case Histogram():
             return {"kind": "plot", "part": part, "chart": charts.draw_histogram(part)}
+
+
+def _beside(parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts, and plots that follow one another as one: there is room for two side by side."""
+    found: list[dict[str, Any]] = []
+    for part in parts:
+        if part["kind"] != "plot":
+            found.append(part)
+        elif found and found[-1]["kind"] == "plots":
+            found[-1]["plots"].append(part)
+        else:
+            found.append({"kind": "plots", "plots": [part]})
+    return found
 
 
 @cache

@@ -107,7 +107,7 @@ async def embedded(rules: RuleSet, strength: str, think_seconds: float) -> Async
                 bank = Bank(access)
                 playing = [
                     asyncio.create_task(keep_playing(bot, practice_pool(rules), bank, standby=True))
-                    for bot in make_bots(range(BOTS), access, think_seconds)
+                    for bot in make_bots(range(BOTS), access, think_seconds, strength=strength)
                 ]
                 try:
                     yield access
