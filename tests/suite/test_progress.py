@@ -2,12 +2,72 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import io
 
 import pytest
 from rich.console import Console
 
-from fangcheng_suite.progress import progress
+from fangcheng_suite.progress import progress, stages
+from tests.suite.test_cli import commands
+
+SHOWN = {
+    "demo": "demo",
+    "doctor": "commands_doctor",
+    "integrity case": "gathering",
+    "integrity report": "gathering",
+    "journal archive": "journals",
+    "journal months": "journals",
+    "journal reseal": "journals",
+    "ledger archive": "archiving",
+    "ledger audit": "checking",
+    "ledger backup": "restoring",
+    "ledger export": "ledgers",
+    "ledger replay": "restoring",
+    "ledger restore": "restoring",
+    "ledger verify": "ledgers",
+    "load": "load.running",
+    "logs": "telling",
+    "migrate": "migrating",
+    "player erase": "players",
+    "player export": "players",
+    "simulate": "simulating",
+    "up": "up",
+    "wallet conformance": "conforming",
+}
+"""Commands that may take longer than two seconds, and the module that shows how far they are."""
+NOT_SHOWN = {
+    "bots": "prints what happens until it is told to stop",
+    "play": "has the whole screen",
+    "tables": "is a picture that lives",
+    "watch": "is a picture that lives",
+    "journal print": "prints all the time",
+    "call": "is a single call",
+    "capacity": "is done at once",
+    "console": "is done at once",
+    "dev-certs": "is done at once",
+    "dev-keys": "is done at once",
+    "evaluate": "is done at once",
+    "journal new-key": "is done at once",
+    "record": "is of one hand",
+    "replay": "is of one hand",
+    "rules": "is done at once",
+    "token": "is done at once",
+    "verify": "is of one hand",
+}
+"""The others, and why they show nothing."""
+
+
+def test_every_command_shows_how_far_it_is_or_has_a_reason_not_to() -> None:
+    assert not set(SHOWN) & set(NOT_SHOWN)
+    assert {*SHOWN, *NOT_SHOWN} == set(commands())
+
+
+@pytest.mark.parametrize("module", sorted(set(SHOWN.values())))
+def test_who_shows_it_does(module: str) -> None:
+    source = inspect.getsource(importlib.import_module(f"fangcheng_suite.{module}"))
+    assert "progress(" in source or "console.status(" in source
 
 
 def terminal() -> Console:
@@ -66,3 +126,11 @@ def test_what_is_printed_meanwhile_goes_where_it_was_meant_to_go() -> None:
         bar.advance()
     assert sent(results) == "holds-first: kept\n"
     assert "holds-first" not in sent(console)
+
+
+def test_work_in_several_goes_tells_which_one_it_is_at() -> None:
+    console = terminal()
+    with progress("Archiving", unit="events", console=console) as bar:
+        stages(bar, "Events")("written", 20, 50)
+    assert "Events written" in sent(console)
+    assert "20 of 50 events" in sent(console)

@@ -40,7 +40,8 @@ def test_no_rule_of_security_is_off_for_a_folder_of_ours() -> None:
     off = {
         where: rules for where, rules in lint["per-file-ignores"].items() if "S" in "".join(rules)
     }
-    assert off.keys() == {"tests/**", "benchmarks/**"}
+    # The quick start is to be read: it has no word for tools, and starts `fangcheng token` alone.
+    assert off.keys() == {"tests/**", "benchmarks/**", "examples/quickstart.py"}
     for rules in (*off.values(), lint["ignore"]):
         assert "S" not in rules  # each by its number
     assert "bandit" not in settings

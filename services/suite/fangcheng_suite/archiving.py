@@ -10,7 +10,7 @@ from fangcheng_kit.settings import is_postgres
 from fangcheng_wallet.archive import ArchiveFailed, archive
 
 from .errors import SuiteError
-from .terminal import progress
+from .progress import progress, stages
 
 
 async def archive_month(database: str, month: str, target: Path, console: Console) -> None:
@@ -20,9 +20,9 @@ async def archive_month(database: str, month: str, target: Path, console: Consol
             "only a ledger in PostgreSQL has archives",
             "Name its address, postgresql://user:password@host/name, with --database.",
         )
-    with progress(console, "entries") as show:
+    with progress("Archiving", unit="entries") as bar:
         try:
-            done = await archive(database, month, target, show)
+            done = await archive(database, month, target, stages(bar, "Entries"))
         except ArchiveFailed as error:
             raise SuiteError(
                 f"{month} was not archived: {error}", "Nothing was changed in the ledger."

@@ -9,6 +9,7 @@ from fangcheng.wallet.v1 import wallet_pb2, wallet_pb2_grpc
 
 from .access import Access, Elsewhere
 from .errors import SuiteError
+from .progress import progress
 
 
 async def audit_ledger(access: Access | Elsewhere, console: Console) -> None:
@@ -16,7 +17,8 @@ async def audit_ledger(access: Access | Elsewhere, console: Console) -> None:
     async with access.channel("wallet") as channel:
         stub = wallet_pb2_grpc.WalletServiceStub(channel)
         try:
-            audit = await stub.AuditLedger(wallet_pb2.AuditLedgerRequest())
+            with progress("Auditing the ledger"):
+                audit = await stub.AuditLedger(wallet_pb2.AuditLedgerRequest())
         except grpc.aio.AioRpcError as error:
             raise access.failed(error, "auditing the ledger") from error
     console.print(

@@ -165,8 +165,10 @@ def case(
 
 def _made(hands: list[HandFacts], level: float, min_hands: int) -> Report:
     from .integrity.findings import report as made
+    from .progress import progress
 
-    return made(hands, level=level, least_hands=min_hands)
+    with progress("Comparing players"):
+        return made(hands, level=level, least_hands=min_hands)
 
 
 def _hands(

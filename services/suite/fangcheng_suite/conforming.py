@@ -25,6 +25,7 @@ from fangcheng_client import explain
 from .access import reach
 from .conformance import CHECKS, Broken, Target, Trial, run_checks
 from .errors import ConformanceFailed, SuiteError, from_call
+from .progress import progress
 
 SEATS = 4
 TRY_SECONDS = 10.0
@@ -66,12 +67,15 @@ async def check_wallet(wallet: Wallet, only: Sequence[str], console: Console) ->
     async with AsyncExitStack() as stack:
         target = await _open(wallet, stack)
         broken = 0
+        bar = stack.enter_context(progress("Checking", total=len(checks), unit="promises"))
         async for outcome in run_checks(target, checks):
             told = "[green]kept  [/green]" if outcome.kept else "[red]BROKEN[/red]"
-            console.print(f"{told} {outcome.check.name:34} {escape(outcome.check.promise)}")
+            line = f"{told} {outcome.check.name:34} {escape(outcome.check.promise)}"
+            bar.above(console, line)
+            bar.advance()
             if not outcome.kept:
                 broken += 1
-                console.print(f"    [red]{escape(outcome.saw)}[/red]")
+                bar.above(console, f"    [red]{escape(outcome.saw)}[/red]")
     if broken:
         raise ConformanceFailed(
             f"{broken} of {len(checks)} promises are broken",

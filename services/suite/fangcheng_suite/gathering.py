@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import grpc.aio
@@ -16,6 +17,7 @@ from .access import Access, Elsewhere
 from .errors import SuiteError
 from .gathered import Gathered
 from .integrity.facts import HandFacts
+from .progress import progress
 from .recording import option_text, read
 
 AT_ONCE = 200
@@ -89,13 +91,15 @@ def read_files(paths: Sequence[Path]) -> tuple[list[HandFacts], int]:
     """
     facts: dict[tuple[str, int], HandFacts] = {}
     mute = 0
-    for path in paths:
-        for record in _records(path.expanduser()):
-            told = facts_of(record)
-            if told is None:
-                mute += 1
-            else:
-                facts[told.table_id, told.hand_number] = told
+    with progress("Reading records", unit="hands") as bar:
+        for path in paths:
+            for record in _records(path.expanduser()):
+                told = facts_of(record)
+                if told is None:
+                    mute += 1
+                else:
+                    facts[told.table_id, told.hand_number] = told
+                bar.advance()
     return list(facts.values()), mute
 
 
@@ -128,7 +132,9 @@ async def gather(access: Access | Elsewhere, gathered: Gathered) -> int:
     count = 0
     waiting: list[records_pb2.FinishedHand] = []
     try:
-        async with access.channel("table") as channel:
+        async with AsyncExitStack() as stack:
+            channel = await stack.enter_async_context(access.channel("table"))
+            bar = stack.enter_context(progress("Reading finished hands", unit="hands"))
             stub = records_pb2_grpc.TableRecordServiceStub(channel)
             newest = await stub.ListHandRecords(records_pb2.ListHandRecordsRequest(page_size=1))
             if not newest.hands or _name(newest.hands[0]) == gathered.last:
@@ -142,6 +148,7 @@ async def gather(access: Access | Elsewhere, gathered: Gathered) -> int:
                 if not is_last:
                     waiting.append(message.hand)
                     count += 1
+                    bar.at(count)
                     is_last = _name(message.hand.entry) == _name(newest.hands[0])
                 if len(waiting) >= AT_ONCE or is_last:
                     _keep(waiting, gathered)

@@ -16,8 +16,8 @@ from fangcheng_table.sealing import NO_KEYS, VARIABLE, BadJournalKeys, JournalKe
 from fangcheng_table.store import JournalError
 
 from .errors import SuiteError
+from .progress import progress, stages
 from .state import StateFolder, default_folder
-from .terminal import progress
 
 _ADDRESS = (
     "Name the table service's database with --database, as FANGCHENG_TABLE_DATABASE has it: a "
@@ -49,7 +49,8 @@ async def list_months(database: str, console: Console) -> None:
     """Print the months of a journal, and which of them are archived."""
     _check(database)
     try:
-        found = await months(database)
+        with progress("Counting"):
+            found = await months(database)
     except ArchiveFailed as error:
         raise SuiteError(f"the journal cannot be read: {error}", _ADDRESS) from error
     table = Table("month", box=None, pad_edge=False)
@@ -67,9 +68,10 @@ async def archive_journal(
 ) -> None:
     """Move the events of a month's tables to a file, and tell what went."""
     _check(database)
-    with progress(console, "events") as show:
+    with progress("Archiving", unit="events") as bar:
         try:
-            done, digest = await archive(database, month, target, show, keys)
+            shown = stages(bar, "Events")
+            done, digest = await archive(database, month, target, shown, keys)
         except ArchiveFailed as error:
             raise SuiteError(
                 f"{month} was not archived: {error}", "Nothing was changed in the journal."
@@ -105,7 +107,8 @@ async def reseal_journal(database: str, console: Console, keys: JournalKeys) -> 
     try:
         journal = await open_journal(database, keys=keys)
         try:
-            done = await journal.reseal()
+            with progress("Sealing the journal anew"):
+                done = await journal.reseal()
         finally:
             await journal.close()
     except (JournalError, UnknownEvent) as error:

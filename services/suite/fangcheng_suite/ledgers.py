@@ -18,6 +18,7 @@ from fangcheng_client import explain
 
 from .access import Access, Elsewhere
 from .errors import LedgerTampered, SuiteError, cannot
+from .progress import progress
 
 COLUMNS = (
     "sequence",
@@ -54,7 +55,8 @@ async def verify_ledger(
         stub = wallet_pb2_grpc.WalletServiceStub(channel)
         request = wallet_pb2.VerifyLedgerRequest(operations=operations, head=head)
         try:
-            found = await stub.VerifyLedger(request, timeout=_VERIFY_TIMEOUT_SECONDS)
+            with progress("Comparing every entry with the hash chain"):
+                found = await stub.VerifyLedger(request, timeout=_VERIFY_TIMEOUT_SECONDS)
         except grpc.aio.AioRpcError as error:
             raise access.failed(error, "verifying the ledger") from error
     console.print(f"{found.operations} operations, {found.entries} entries compared")
@@ -104,7 +106,10 @@ async def export_ledger(
     try:
         async with access.channel("wallet") as channel:
             stub = wallet_pb2_grpc.WalletServiceStub(channel)
-            with _sink(fresh, parquet=path.suffix == ".parquet") as sink:
+            with (
+                _sink(fresh, parquet=path.suffix == ".parquet") as sink,
+                progress("Exporting the ledger", unit="entries") as bar,
+            ):
                 is_over = False
                 while not is_over:
                     request = wallet_pb2.StreamEntriesRequest(cursor=cursor, currency=currency)
@@ -112,6 +117,7 @@ async def export_ledger(
                         async for message in stub.StreamEntries(request):
                             sink.write([_row(entry) for entry in message.entries])
                             written += len(message.entries)
+                            bar.at(written)
                             cursor = message.cursor
                         is_over = True
                     except grpc.aio.AioRpcError as error:

@@ -13,6 +13,7 @@ from fangcheng_table.migrations import JOURNAL
 from fangcheng_wallet.migrations import LEDGER
 
 from .errors import SuiteError
+from .progress import progress
 
 TABLES = {"wallet": LEDGER, "table": JOURNAL, "matchmaking": QUEUES, "console": LOG}
 
@@ -31,7 +32,8 @@ async def migrate_all(databases: dict[str, str | None], console: Console) -> Non
                 "An SQLite file is when its service starts.",
             )
         try:
-            await migrate(database, TABLES[service])
+            with progress(f"Bringing the database of {service} up to date"):
+                await migrate(database, TABLES[service])
         except BadDatabase as error:
             raise SuiteError(
                 f"{service}: {error}",

@@ -21,6 +21,7 @@ from fangcheng_kit.files import keep
 
 from .access import Access
 from .errors import SuiteError, cannot
+from .progress import progress
 
 SERVICES: Sequence[tuple[str, Any, Any]] = (
     ("matchmaking", matchmaking_wire, matchmaking_calls),
@@ -38,7 +39,11 @@ async def export(access: Access, console: Console, player_id: str, file: Path) -
 
     Raises SuiteError; then there is no file.
     """
-    lines = [line async for line in _lines(access, player_id)]
+    lines = []
+    with progress("Collecting what is kept", unit="lines") as bar:
+        async for line in _lines(access, player_id):
+            lines.append(line)
+            bar.advance()
     await asyncio.to_thread(_write, file, lines)
     console.print(f"{len(lines)} lines about {player_id} in {file}", markup=False)
 
@@ -98,9 +103,10 @@ async def erase(
         )
         async with access.channel(service) as channel:
             try:
-                done = await calls.PrivacyServiceStub(channel).ErasePlayer(
-                    request, timeout=_TIMEOUT_SECONDS
-                )
+                with progress(f"Erasing at {service}"):
+                    done = await calls.PrivacyServiceStub(channel).ErasePlayer(
+                        request, timeout=_TIMEOUT_SECONDS
+                    )
             except grpc.aio.AioRpcError as error:
                 if explain(error).reason == "UNKNOWN_WALLET":
                     console.print(f"{service}: knows no {player_id}", markup=False)

@@ -11,7 +11,7 @@ for whoever reads it through a pipe.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -70,3 +70,14 @@ def progress(
 
     with Shown(console, what, total, unit) as bar:
         yield bar
+
+
+def stages(bar: Bar, things: str) -> Callable[[str, int, int], None]:
+    """For work that is done in several goes over many things: what is done with them, to how many,
+    of how many."""
+
+    def show(what: str, done: int, total: int) -> None:
+        bar.say(f"{things} {what}")
+        bar.at(done, total)
+
+    return show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from datetime import datetime
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from fangcheng_wallet.settings import WalletSettings
 
 from .access import Access, Elsewhere
 from .errors import LedgerTampered, SuiteError
+from .progress import progress
 
 _BATCH = 100
 _TIMEOUT_SECONDS = 60.0
@@ -40,7 +41,8 @@ _JOURNAL = (
 async def back_up(database: str, target: Path, console: Console) -> None:
     """Copy a ledger that may be in use, and tell how large the copy is."""
     try:
-        await backup(database, target)
+        with progress("Copying the ledger"):
+            await backup(database, target)
     except BackupFailed as error:
         raise SuiteError(
             f"the ledger was not backed up: {error}",
@@ -60,7 +62,8 @@ async def restore_ledger(
     """
     try:
         currencies = load_currencies(currencies_file)
-        await restore(source, database)
+        with progress("Restoring the ledger"):
+            await restore(source, database)
     except (BackupFailed, BadCurrencies) as error:
         raise SuiteError(
             f"the ledger was not restored: {error}",
@@ -70,9 +73,12 @@ async def restore_ledger(
     # It is opened as the wallet does, with no key that anybody could call it with.
     settings = WalletSettings(dev_key="-" * 64, database=database)
     try:
-        async with open_store(settings, currencies) as store:
-            audit = await store.audit()
-            chain = await store.verify()
+        with progress("Opening the ledger") as bar:
+            async with open_store(settings, currencies) as store:
+                bar.say("Auditing the ledger")
+                audit = await store.audit()
+                bar.say("Comparing every entry with the hash chain")
+                chain = await store.verify()
     except BadDatabase as error:
         raise SuiteError(
             f"the restored ledger cannot be opened: {error}",
@@ -102,9 +108,14 @@ async def replay(
     order in which it was then, and from what is available where a hold is not there any more.
     `keys`: the journal's.
     """
-    hands = await _settled_since(journal_address, round(since.timestamp() * 1_000), keys)
+    with progress("Reading the journal"):
+        hands = await _settled_since(journal_address, round(since.timestamp() * 1_000), keys)
     counts: Counter[str] = Counter()
-    async with access.channel("wallet", "service:table") as channel:
+    async with AsyncExitStack() as stack:
+        channel = await stack.enter_async_context(access.channel("wallet", "service:table"))
+        bar = stack.enter_context(
+            progress("Telling the wallet", total=len(hands), unit="settlements")
+        )
         stub = settlement_pb2_grpc.SettlementServiceStub(channel)
         for first in range(0, len(hands), _BATCH):
             some = hands[first : first + _BATCH]
@@ -117,7 +128,8 @@ async def replay(
                 counts[outcome] += 1
                 if outcome in ("refused", "paid otherwise"):
                     why = result.refused.message or "the payers have other balances now"
-                    console.print(f"  {result.key}  {outcome}: {escape(why)}")
+                    bar.above(console, f"  {result.key}  {outcome}: {escape(why)}")
+            bar.advance(len(some))
     console.print(
         f"{len(hands)} settlements told: {counts['known']} known, {counts['settled']} settled now, "
         f"{counts['paid otherwise']} paid otherwise than before, {counts['refused']} refused"

@@ -19,10 +19,9 @@ from rich.console import Console
 from rich.text import Text
 
 from .errors import SuiteError
-from .stories import Line, Reading, Story, gather, of_hand, printable, read_line
+from .progress import progress
+from .stories import Line, Story, gather, of_hand, printable, read_line
 
-PATIENCE_SECONDS = 2.0
-"""How long nothing is said of how far the reading is."""
 LOOK_SECONDS = 0.2
 """How often a followed log is looked at."""
 _BLOCK_BYTES = 64 * 1024
@@ -69,8 +68,9 @@ def tell(
                 logs = [path for path in files if path.suffix == ".log"]
                 tails = [_Tail(path, opened) for path in logs]
                 until.update({tail.path: tail.at for tail in tails})
-            with _progress(sum(path.stat().st_size for path in files)) as reading:
-                told = gather(story, until, reading)
+            # Logs are gone through several times, so how much there is to read is not known.
+            with progress("Reading logs", unit="bytes") as bar:
+                told = gather(story, until, bar.advance)
         except (OSError, EOFError, zlib.error) as error:
             raise SuiteError(
                 f"a log cannot be read: {error}",
@@ -140,28 +140,6 @@ def _files(paths: Sequence[Path], *, follow: bool) -> Iterator[list[Path]]:
                 "standard error.",
             )
         yield found
-
-
-@contextmanager
-def _progress(size: int) -> Iterator[Reading]:
-    """Tells how far the reading is, of a pass over so many bytes, once it takes long."""
-    console = Console(stderr=True)
-    began, done = time.monotonic(), 0
-    if not console.is_terminal:
-        yield lambda more: None
-        return
-    with console.status("") as status:
-        status.stop()
-
-        def reading(more: int) -> None:
-            nonlocal done
-            done += more
-            if time.monotonic() - began >= PATIENCE_SECONDS:
-                done_mb, size_mb = done / 1e6, size / 1e6
-                status.update(f"read {done_mb:,.0f} MB; {size_mb:,.0f} MB of logs, several times")
-                status.start()
-
-        yield reading
 
 
 def _whole_lines(file: BinaryIO) -> int:

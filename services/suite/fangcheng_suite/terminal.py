@@ -7,8 +7,7 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
@@ -107,21 +106,6 @@ def access_to(
     if not target:
         return access_of(state)
     return Elsewhere(target, token, ca, identity_in(ca, certificate, key))
-
-
-@contextmanager
-def progress(console: Console, things: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar while many things are worked on, to be told: what is done, to how many, of how many."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(things, total=None)
-
-        def show(what: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{things} {what}", completed=done, total=total)
-
-        yield show
 
 
 def _fail(error: SuiteError) -> typer.Exit:

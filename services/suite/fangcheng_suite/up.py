@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from .access import Access
 from .bots.crowd import Bank, keep_playing, make_bots
 from .launcher import Launcher, Ports
 from .pools import practice_pool, write_pools
+from .progress import progress
 from .render import Ink
 from .signing_in import LINK_HOURS, default_name, sign_in_link
 from .state import StateFolder, SuiteFile
@@ -61,7 +63,9 @@ async def up(
             "[dim]the first start compiles the rules, a minute or two; then seconds[/dim]"
         )
         try:
-            async with launcher:
+            async with AsyncExitStack() as services:
+                with progress("Starting the services"):
+                    await services.enter_async_context(launcher)
                 suite = SuiteFile(pid=os.getpid(), key=key, services=launcher.services)
                 folder.write(suite)
                 _say_addresses(console, suite, folder)
