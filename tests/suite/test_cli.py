@@ -112,6 +112,7 @@ def test_the_promised_commands_are_there() -> None:
         "console",
         "wallet conformance",
         "simulate",
+        "strength",
         "record",
         "replay",
         "verify",
