@@ -86,7 +86,7 @@ docs: protos ## Generate docs/errors.md, docs/security.md, docs/settings.md, doc
 	$(BIN)/python tools/metricsdoc.py
 
 site: setup ## Build the docs as a site in site/, which needs no network, neither here nor at its readers
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page
 	$(BIN)/python -m tools.dashboards

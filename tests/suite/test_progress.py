@@ -33,6 +33,7 @@ SHOWN = {
     "player erase": "players",
     "player export": "players",
     "simulate": "simulating",
+    "strength": "strengths",
     "up": "up",
     "wallet conformance": "conforming",
 }
