@@ -1,8 +1,8 @@
 """Take the pictures of `fangcheng play` that docs/images has: part of `make screenshots`.
 
-A game is played by keys against bots, on a screen of 80 by 24, until there is something to see; then a
-hint is asked for. Chromium draws what Textual exports, with a Chinese font of the computer's (Debian's
-`fonts-noto-cjk`).
+A game is played by keys against bots, on a screen of 80 by 24, until there is something to see;
+then a hint is asked for. Chromium draws what Textual exports, with a Chinese font of the computer's
+(Debian's `fonts-noto-cjk`).
 """
 
 from __future__ import annotations
