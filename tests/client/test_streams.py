@@ -84,6 +84,7 @@ async def connected(
     name: str = "table",
     subject: str = "player:ming",
     scopes: Sequence[str] = (),
+    token: Callable[[], str] | None = None,
 ) -> AsyncIterator[grpc.aio.Channel]:
     """A channel to a service that goes as it is told."""
     added = add.__name__.removeprefix("add_").removesuffix("Servicer_to_server")
@@ -95,7 +96,7 @@ async def connected(
     settings = Settings(dev_key=KEY, drain_seconds=0.0, grace_seconds=1.0)
     async with (
         serving(name, settings, open_service) as server,
-        connect(server.address, token=mint_token(KEY, subject, scopes)) as channel,
+        connect(server.address, token=token or mint_token(KEY, subject, scopes)) as channel,
     ):
         yield channel
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import threading
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import grpc.aio
 import pytest
 
 from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import records_pb2
-from warehouse import lake
+from warehouse import lake, reading
 from warehouse.asking import QUERIES, open_lake
 from warehouse.lake import LakeInUse, Shelf
 from warehouse.rows import of_hand
@@ -86,6 +91,40 @@ def test_a_lake_has_one_writer(tmp_path: Path) -> None:
         Shelf.open(tmp_path, "entries")
     shelf.close()
     Shelf.open(tmp_path, "entries").close()
+
+
+async def test_who_is_cancelled_keeps_the_lake_until_its_batch_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    keep = Shelf.keep
+
+    def slow(shelf: Shelf, *batch: Any) -> None:
+        begun.set()
+        may_end.wait()
+        keep(shelf, *batch)
+
+    async def one_entry(*_: Any) -> AsyncIterator[reading.Batch]:
+        yield {"entries": [entry(1)]}, "1", True
+
+    monkeypatch.setattr(Shelf, "keep", slow)
+    monkeypatch.setitem(reading._SOURCES, "entries", one_entry)
+    async with grpc.aio.insecure_channel("127.0.0.1:1") as channel:
+        task = asyncio.create_task(
+            reading.read("entries", channel, tmp_path, lambda *_: None, follow=True)
+        )
+        try:
+            await asyncio.to_thread(begun.wait)
+            task.cancel()
+            await asyncio.wait([task], timeout=0.05)
+            with pytest.raises(LakeInUse):
+                Shelf.open(tmp_path, "entries")
+        finally:
+            may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    Shelf.open(tmp_path, "entries").close()
+    assert sequences(tmp_path) == [1]
 
 
 def test_a_hand_that_is_sent_again_is_there_once(tmp_path: Path) -> None:

@@ -16,11 +16,12 @@ from websockets.exceptions import InvalidStatus
 from fangcheng.table.v1 import events_pb2, table_pb2
 from fangcheng_client import many, streams
 from fangcheng_kit import errors
+from fangcheng_kit.tokens import mint_token
 from studio_gateway import hub
 from studio_gateway.server import Gateway
 from studio_gateway.settings import Settings
 from tests.client.test_many import done, events, problem
-from tests.client.test_streams import AWAY, connected
+from tests.client.test_streams import AWAY, KEY, connected
 from tests.suite.whole import eventually
 
 from .phones import Phone, Tables, dialled, phone, settings, token
@@ -171,6 +172,7 @@ LONG = "d" * 65
         ('{"id": "c", "act": 7}', "c"),
         ('{"id": "d", "Say": {"tableId": "t1"}}', "d"),
         ('{"id": "e", "CreateTable": {}}', "e"),
+        ('{"id": "f", "Say": {"\\ud800": 1}}', "f"),
     ],
 )
 async def test_a_frame_against_the_contract_is_refused_alone(
@@ -248,6 +250,17 @@ async def test_what_is_given_up_above_ends_the_connections_and_is_begun_anew(
             await ming.say(attend={"tableId": "t1", "fromNumber": 1})
             tables.out.put_nowait(events(("ming", 2)))
             assert (await ming.hears())["event"]["event"]["number"] == "2"
+
+
+async def test_a_token_of_its_own_that_cannot_be_read_is_waited_for(tmp_path: Path) -> None:
+    tables, mine = Tables(), tmp_path / "mine"
+    async with connected(tables, token=lambda: mine.read_text("utf-8")) as channel:
+        gateway = Gateway(settings(tmp_path, ""), channel, channel)
+        async with gateway.running(), phone(gateway.port, "ming") as ming:
+            await ming.say(id=1, GetPlayerStatus={})
+            assert (await ming.hears())["problem"]["problem"]["reason"] == "UPSTREAM_LOST"
+            mine.write_text(mint_token(KEY, "service:gateway", ["act_as"]), "utf-8")
+            await eventually(lambda: tables.streams == 1, "a stream is opened")
 
 
 async def test_heartbeats_go_both_ways(tmp_path: Path) -> None:

@@ -433,8 +433,9 @@ async def test_a_database_is_told_by_its_state(tmp_path: Path) -> None:
     assert (await kept(wallet=str(tmp_path / "notes.db"))).level == "fail"
 
 
-async def test_a_server_that_is_not_there_is_told_without_its_password() -> None:
-    told = await kept(wallet="postgresql://me:secret@127.0.0.1:1/wallet")
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "[::1"])
+async def test_a_server_that_is_not_there_is_told_without_its_password(host: str) -> None:
+    told = await kept(wallet=f"postgresql://me:secret@{host}/wallet")
     assert told.level == "fail"
     assert "secret" not in str(told)
 

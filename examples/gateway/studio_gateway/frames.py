@@ -77,6 +77,7 @@ def read(text: str | bytes, player_id: str) -> Frame:
         raise BadFrame("of an unknown kind", frame_id)
     message = made()
     try:
+        written("", body).encode()  # JSON can name half of a sign, which is no text
         json_format.ParseDict(body, message, max_recursion_depth=MOST_NESTED)
     except (json_format.ParseError, ValueError, TypeError, RecursionError) as error:
         raise BadFrame(str(error), frame_id) from None

@@ -67,7 +67,8 @@ class Hub:
                         self._told()
                         self._pass_on(news)
                 log.error("the stream to the tables has ended")
-            except (grpc.aio.AioRpcError, TimeoutError, MissingEvent) as error:
+            except (grpc.aio.AioRpcError, OSError, MissingEvent) as error:
+                # OSError: it was silent (TimeoutError), or the token's file cannot be read.
                 why = explain(error) if isinstance(error, grpc.aio.AioRpcError) else repr(error)
                 log.error("the stream to the tables is lost: %s", why)
             finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -28,6 +29,8 @@ MOST_ACTS = 16
 """Acts of one client that were not answered yet."""
 MOST_FRAMES = 50
 """Frames of one client in a second; the rest waits in its connection."""
+
+log = logging.getLogger(__name__)
 
 Call = Callable[[str, Message, str], Awaitable[Message]]
 """Makes one of ``frames.CALLS`` with this request for a player."""
@@ -243,6 +246,9 @@ class Session:
         except grpc.aio.AioRpcError as error:
             told = explain(error)
             self._refuse(told.reason, told.message, frame.id)
+        except OSError as error:
+            log.error("the gateway's own token cannot be read: %s", error)
+            self._refuse("UPSTREAM_LOST", "Try again later.", frame.id)
         else:
             self.send("answer", frames.content(answer), frame.id)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ async def read(
                 async for rows, cursor, is_end in batches:
                     pause_seconds = 0.5
                     if cursor and cursor != shelf.cursor:
-                        await asyncio.to_thread(shelf.keep, rows, cursor)
+                        await _to_its_end(asyncio.to_thread(shelf.keep, rows, cursor))
                         told(stream, sum(map(len, rows.values())))
                     if is_end and not follow:
                         return
@@ -64,6 +64,15 @@ async def read(
             pause_seconds = min(2 * pause_seconds, LONGEST_PAUSE_SECONDS)
     finally:
         shelf.close()
+
+
+async def _to_its_end(keeping: Coroutine[Any, Any, None]) -> None:
+    """Whoever is cancelled waits for the thread: another process may have the shelf only then."""
+    task = asyncio.ensure_future(keeping)
+    try:
+        await asyncio.shield(task)
+    finally:
+        await asyncio.wait([task])
 
 
 async def _batched(source: AsyncIterator[Batch], batch_seconds: float) -> AsyncIterator[Batch]:

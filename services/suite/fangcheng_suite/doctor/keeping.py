@@ -77,7 +77,10 @@ def _shown(database: str) -> str:
     """An address without the password that may be in it."""
     if not is_postgres(database):
         return database
-    parts = urlsplit(database)
+    try:
+        parts = urlsplit(database)
+    except ValueError:  # a bracket without the other
+        return "its address"
     return f"{parts.hostname or 'localhost'}{parts.path}"
 
 
