@@ -86,7 +86,7 @@ docs: protos ## Generate docs/errors.md, docs/security.md, docs/settings.md, doc
 	$(BIN)/python tools/metricsdoc.py
 
 site: setup ## Build the docs as a site in site/, which needs no network, neither here nor at its readers
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafana, and their page
 	$(BIN)/python -m tools.dashboards
@@ -94,8 +94,9 @@ dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafa
 tiles: setup ## Draw the console's tiles; FONTS=folder of Noto CJK to take new characters up
 	$(BIN)/python -m tools.tiles $(if $(FONTS),--fonts $(FONTS))
 
-screenshots: setup ## Take the pictures of the console in docs/images, of a suite that is started for them
+screenshots: setup ## Take the pictures in docs/images, of the console and of a game, of suites that are started for them
 	$(BIN)/python -m tools.screenshots
+	$(BIN)/python -m tools.playpictures
 
 format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .

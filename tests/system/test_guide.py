@@ -33,7 +33,10 @@ NOT_HERE = {
     ("README.md", "source .venv/bin/activate"): "tests/system/test_quickstart.py",
     ("docs/guide/suite.md", "make run"): "the suite of the tests runs already",
     ("docs/guide/suite.md", "source .venv/bin/activate"): "the tests run in an environment",
-    ("docs/guide/suite.md", "make dist"): "tests/workspace builds the wheels",
+    (
+        "docs/guide/suite.md",
+        "make dist",
+    ): "tests/system/test_packages.py builds and installs the wheels",
     (
         "docs/guide/own.md",
         "FANGCHENG_MATCHMAKING_ADMISSION=127.0.0.1:7190 fangcheng up",
