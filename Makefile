@@ -94,8 +94,9 @@ dashboards: setup ## Render the dashboards of tools/dashboards into deploy/grafa
 tiles: setup ## Draw the console's tiles; FONTS=folder of Noto CJK to take new characters up
 	$(BIN)/python -m tools.tiles $(if $(FONTS),--fonts $(FONTS))
 
-screenshots: setup ## Take the pictures of the console in docs/images, of a suite that is started for them
+screenshots: setup ## Take the pictures in docs/images, of the console and of a game, of suites that are started for them
 	$(BIN)/python -m tools.screenshots
+	$(BIN)/python -m tools.playpictures
 
 format: setup ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix --quiet .
