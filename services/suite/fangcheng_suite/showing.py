@@ -17,6 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 
@@ -27,12 +28,12 @@ class Shown:
         columns: list[ProgressColumn] = [
             SpinnerColumn("line"),  # which every terminal can show
             TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
+            BarColumn(bar_width=16),  # a line of eighty columns has room for the words
             *([_Count(unit)] if unit else []),
-            TimeElapsedColumn(),
+            TimeElapsedColumn(Column(no_wrap=True)),
         ]
         if unit:
-            columns.append(TimeRemainingColumn())
+            columns.append(TimeRemainingColumn(table_column=Column(no_wrap=True)))
         # What is printed meanwhile goes where it was meant to go, and not to the error output.
         self._bar = Progress(
             *columns,
@@ -78,7 +79,7 @@ class _Count(ProgressColumn):
     """12,000 of 100,000 hands."""
 
     def __init__(self, unit: str) -> None:
-        super().__init__()
+        super().__init__(Column(no_wrap=True))
         self._unit = unit
 
     def render(self, task: Task) -> Text:

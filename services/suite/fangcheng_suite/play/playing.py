@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
@@ -53,6 +55,10 @@ async def play_elsewhere(way: Way, pool_id: str, name: str, say: Tongue) -> None
 
 
 async def _show(app: PlayApp) -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        # The window was closed: what was started for the game ends with it.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, task.cancel)
     try:
         await app.run_async()
     finally:
