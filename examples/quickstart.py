@@ -19,8 +19,8 @@ def token(subject: str) -> str:
 
 
 def worth(action: state_pb2.Action, hand: list[int]) -> int:
-    near = sum(abs(tile - action.tile) < 3 for tile in hand)  # discards what has no neighbours
-    return {"win": 100, "pass": 50, "discard": 20 - near}.get(action.kind, 0)
+    near = sum(max(0, 3 - abs(tile - action.tile)) for tile in hand)  # keeps pairs, neighbours
+    return {"win": 100, "pong": 60, "pass": 50, "discard": 40 - near}.get(action.kind, 0)
 
 
 async def play(player: str, table_id: str) -> None:

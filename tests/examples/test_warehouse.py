@@ -80,6 +80,19 @@ def test_a_process_that_is_killed_anywhere_loses_and_doubles_nothing(
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_what_is_left_of_a_batch_goes_also_where_the_next_has_fewer_days(tmp_path: Path) -> None:
+    shelf = Shelf.open(tmp_path, "entries")
+    shelf.keep({"entries": [entry(1), entry(2)]}, "2")
+    shelf.close()
+    (tmp_path / "entries.cursor.json").unlink()  # as if killed before it was kept
+    assert len(list(tmp_path.glob("entries/day=*/*"))) == 2
+
+    shelf = Shelf.open(tmp_path, "entries")
+    shelf.keep({"entries": [entry(1)]}, "1")
+    shelf.close()
+    assert sequences(tmp_path) == [1]
+
+
 def test_a_lake_has_one_writer(tmp_path: Path) -> None:
     shelf = Shelf.open(tmp_path, "entries")
     with pytest.raises(LakeInUse, match="another process writes entries"):

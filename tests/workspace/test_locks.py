@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = tuple(sorted(path.stem for path in ROOT.glob("requirements/*.lock")))
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+RANGE = re.compile(r"([\w-]+)>=([\d.]+)(?:,<(\d+))?")
+ENDS = ("oldest", "dev")
 
 
 def lines(lock: str) -> list[str]:
@@ -50,3 +52,18 @@ def test_the_lock_holds_whatever_a_distribution_asks_for(pattern: str) -> None:
         asked = {normal(NAME.match(line)[0]) for line in sum(extras, project["dependencies"])}
         third_party = {name for name in asked if not name.startswith("fangcheng")}
         assert third_party <= locked, f"{project['name']}: run `make locks`"
+
+
+@pytest.mark.parametrize("folder", ["protos", "shared/client"])
+def test_what_studios_install_is_tested_at_both_ends_of_what_it_asks_for(folder: str) -> None:
+    """tests/system/test_packages.py installs both locks: no range may be wider than they are."""
+    oldest, newest = (dict(pin.split()[0].split("==") for pin in lines(lock)) for lock in ENDS)
+    asked = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]["dependencies"]
+    ranges = [RANGE.fullmatch(line) for line in asked if not line.startswith("fangcheng")]
+    assert ranges
+    for found in ranges:
+        assert found, f"{folder}: {asked}"
+        name, least, below = found.groups()
+        assert f"{oldest[name]}.".startswith(f"{least}."), name
+        if below is not None:
+            assert int(newest[name].split(".")[0]) == int(below) - 1, name
