@@ -27,8 +27,8 @@ BESIDES = (
     (
         "FANGCHENG_TOKEN",
         "",
-        "Bearer token of an operator or a service, for `--target` of `fangcheng ledger` and "
-        "`fangcheng integrity`; its option `--token` wins.",
+        "Bearer token for services that are named: of an operator or a service; for "
+        "`fangcheng play`, of the player. The option `--token` wins.",
     ),
     (
         "FANGCHENG_SIGNING_KEY",

@@ -166,3 +166,5 @@ if __name__ == "__main__":
         sys.exit(str(explain(error)))
     except NotSeated as error:
         sys.exit(str(error))
+    except TimeoutError:
+        sys.exit(f"no answer for {GIVE_UP_SECONDS:.0f} s: are the services reached from here?")

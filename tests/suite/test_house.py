@@ -11,6 +11,7 @@ import pytest
 from fangcheng.matchmaking.v1 import matchmaking_pb2
 from fangcheng.wallet.v1 import wallet_pb2
 from fangcheng_client import explain
+from fangcheng_rules.players import STRENGTH
 from fangcheng_suite.access import Access
 from fangcheng_suite.bots.house import House
 from fangcheng_suite.bots.keeping import keep_bots
@@ -78,7 +79,13 @@ async def test_bots_wait_for_services_that_do_not_answer_yet() -> None:
 
     nobody = Access(lambda service: "127.0.0.1:1", KEY)
     keeping = asyncio.create_task(
-        keep_bots(nobody, ["silver"], 1, prefix="guest", turn_seconds=0, report=report)
+        keep_bots(
+            *(nobody, ["silver"], 1),
+            prefix="guest",
+            strength=STRENGTH,
+            turn_seconds=0,
+            report=report,
+        )
     )
     waiting = asyncio.create_task(twice.wait())
     await asyncio.wait([keeping, waiting], return_when=asyncio.FIRST_COMPLETED)

@@ -213,7 +213,7 @@ async def test_each_key_does_what_is_shown_beside_it() -> None:
         for number, (_, keys, done) in enumerate(PRESSED, 1):
             await until(pilot, lambda: is_asked(app, number))  # noqa: B023 # before it changes
             await pilot.press(*keys.split())
-            await until(pilot, lambda: len(table.acts) == number)  # noqa: B023
+            await until(pilot, lambda: len(table.acts) == number)  # noqa: B023 # as above
             assert table.acts[-1].decision_id == str(number)
             assert table.acts[-1].action == done, keys
 
@@ -276,7 +276,9 @@ async def test_who_is_too_late_is_told_so_and_nothing_breaks() -> None:
         await sees(app, pilot, "The table has closed")
 
 
-async def test_a_connection_that_breaks_is_told_of_and_opened_again() -> None:
+async def test_a_connection_that_breaks_is_told_of_and_opened_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     table = Script(breaks=[4, 4, 4]).deal().ask(TURN).close()
     troubles = []
     async with playing(table) as (app, pilot):
@@ -286,7 +288,7 @@ async def test_a_connection_that_breaks_is_told_of_and_opened_again() -> None:
             told(reason)
             troubles.append(shown(app).splitlines()[0])
 
-        app.broke = broke  # type: ignore[method-assign]
+        monkeypatch.setattr(app, "broke", broke)
         await until(pilot, lambda: is_asked(app))
         assert table.attended_from == [0, 4, 4, 4]
         assert all("reconnecting" in line for line in troubles)

@@ -24,6 +24,7 @@ PAGES = {
         "README.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
+        *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("examples/*/README.md")),
         *sorted(
             str(page.relative_to(ROOT))
             for page in ROOT.glob("docs/**/*.md")
@@ -41,6 +42,7 @@ def commands() -> list[list[str]]:
     """The words of every command line of `fangcheng` in the shell blocks of the pages."""
     blocks = re.findall(r"^```sh\n(.*?)^```", "\n".join(PAGES.values()), re.M | re.S)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    lines += re.findall(r"\$\((fangcheng [^()]+)\)", "\n".join(lines))
     split = [shlex.split(line, comments=True) for line in lines if line.startswith("fangcheng")]
     return [list(takewhile(lambda word: word not in ("|", ">"), words[1:])) for words in split]
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -121,6 +121,7 @@ class Shelf:
         try:
             fcntl.flock(shelf._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            shelf.close()
             raise LakeInUse(
                 f"another process writes {stream} into {folder}: end it first"
             ) from None
@@ -165,7 +166,7 @@ class Shelf:
         return self.folder / f"{self.stream}.cursor.json"
 
 
-def _replace(path: Path, write: Any) -> None:
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file beside, and put it in its place in one step; it is on the disk then."""
     beside = path.with_name(f"{path.name}.part")
     write(beside)

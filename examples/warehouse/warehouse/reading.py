@@ -40,9 +40,9 @@ async def read(
 ) -> None:
     """Read a stream, `hands` or `entries`, into the lake.
 
-    To its end for now, or for ever with `follow`. What came is kept after `batch_seconds` at most.
-    A connection that breaks is made again. Raises LakeInUse, and AioRpcError where waiting does not
-    help.
+    To its end for now, or for ever with `follow`. What came is kept with the first message, be it
+    a heartbeat, after `batch_seconds`. A connection that breaks is made again. Raises LakeInUse,
+    and AioRpcError where waiting does not help.
     """
     shelf = Shelf.open(folder, stream)
     pause_seconds = 0.5

@@ -72,7 +72,7 @@ def play_table(
     Example: `fangcheng play --rule-set jintan --strength careful --language zh`
     """
     try:
-        import textual  # noqa: F401
+        import textual  # noqa: F401 # whether it is there
     except ImportError:
         raise SuiteError(
             "`fangcheng play` needs Textual, which is not installed",

@@ -174,7 +174,8 @@ def of_tables(
             "docs/operations/runbooks/upgrade.md.",
         )
     for kind, count in sorted(troubles.items()):
-        told, means, cure = _TROUBLES[kind]
+        # A service of a later release may know kinds that are not known here.
+        told, means, cure = _TROUBLES.get(kind, _TROUBLES[table_pb2.TABLE_TROUBLE_KIND_UNSPECIFIED])
         yield warns("tables", "table", f"{count} tables {told}", means, cure)
     if not troubles:
         yield fine("tables", "table", f"{len(live)} live tables, none in trouble")
@@ -249,7 +250,7 @@ async def _endpoints(endpoints: set[str]) -> AsyncIterator[Finding]:
         try:
             await probe(host, port)
         except OSError as error:
-            lost.append(f"{endpoint} ({error.strerror or 'not resolved'})")
+            lost.append(f"{endpoint} ({error.strerror or error})")
     if lost:
         yield warns(
             "endpoints",
@@ -307,7 +308,7 @@ async def page(deployment: Deployment) -> AsyncIterator[Finding]:
         yield fails(
             "page",
             "console",
-            f"the console's page {deployment.page} is not reached: {error.strerror}",
+            f"the console's page {deployment.page} is not reached: {error.strerror or error}",
             "Operators see nothing.",
             "`fangcheng logs` shows what the console said last.",
         )

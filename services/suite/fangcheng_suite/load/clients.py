@@ -66,8 +66,17 @@ class Clients:
         return {client.label: client.memory_bytes for client in self._clients}
 
     async def __aenter__(self) -> Clients:
-        for number, orders in enumerate(self._orders, 1):
-            said = tempfile.TemporaryFile()  # noqa: SIM115 # closed with the client
+        try:
+            for number, orders in enumerate(self._orders, 1):
+                await self._start(number, orders)
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def _start(self, number: int, orders: Orders) -> None:
+        said = tempfile.TemporaryFile()  # noqa: SIM115 # closed with the client
+        try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "fangcheng_suite.load.client"),
                 stdin=asyncio.subprocess.PIPE,
@@ -77,14 +86,14 @@ class Clients:
                 start_new_session=True,  # Ctrl-C is for whoever started them
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
-            client = _Client(
-                f"client {number}" if len(self._orders) > 1 else "client", process, said
-            )
-            self._clients.append(client)
-            if process.stdin is not None:
-                process.stdin.write(orders.to_line())
-            self._readers.append(asyncio.create_task(self._read(client)))
-        return self
+        except BaseException:
+            said.close()
+            raise
+        client = _Client(f"client {number}" if len(self._orders) > 1 else "client", process, said)
+        self._clients.append(client)
+        if process.stdin is not None:
+            process.stdin.write(orders.to_line())
+        self._readers.append(asyncio.create_task(self._read(client)))
 
     async def end(self) -> None:
         """Have all of them leave their tables and end."""
@@ -104,6 +113,9 @@ class Clients:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
         self._ending = True
         self._kill()
         await asyncio.gather(*self._readers, return_exceptions=True)

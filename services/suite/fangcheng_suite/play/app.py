@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import grpc.aio
 from rich.text import Text
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, ScreenStackError
+from textual.css.query import NoMatches
 from textual.widget import Widget
 
 from fangcheng.table.v1 import events_pb2, state_pb2, table_pb2
@@ -503,5 +504,5 @@ class PlayApp(App[None]):
         return board.drawn(scene, columns, rows)
 
     def _refresh(self) -> None:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(NoMatches, ScreenStackError):  # not shown yet, or no longer
             self.query_one(Table).refresh()

@@ -23,7 +23,7 @@ Columns = dict[str, tuple[NDArray[np.generic], str]]
 def needed() -> None:
     """Raise SuiteError unless Parquet files can be written here."""
     try:
-        import pyarrow  # noqa: F401
+        import pyarrow  # noqa: F401 # whether it is there
     except ImportError:
         raise SuiteError(
             "Parquet files need pyarrow, which is not installed",
