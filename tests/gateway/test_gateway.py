@@ -157,6 +157,7 @@ LONG = "d" * 65
         ("[" * 10_000, None),
         ("7", None),
         ('{"id": 1}', 1),
+        ('{"id": true, "detach": {"tableId": "t1"}}', None),
         ('{"id": [1], "detach": {"tableId": "t1"}}', None),
         ('{"id": "\\ud800", "detach": {"tableId": "t1"}}', None),
         ('{"id": 2, "attend": {"tableId": "t1"}, "act": {}}', 2),

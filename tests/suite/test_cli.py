@@ -421,3 +421,11 @@ def test_bots_elsewhere_need_every_service_a_key_and_leave_for_plain_text(
     ended = run(*everywhere)
     assert ended.exit_code == 1
     assert "matchmaking.invalid:7100: a token would leave this host in plain text" in ended.output
+
+
+def test_certificates_to_trust_are_no_use_to_a_game_in_a_suite_here(
+    run: Run, tmp_path: Path
+) -> None:
+    ended = run("play", "--ca", str(tmp_path / "ca.pem"))
+    assert ended.exit_code == 1
+    assert "--matchmaking, --table and --token" in ended.output

@@ -65,7 +65,7 @@ def read(text: str | bytes, player_id: str) -> Frame:
     if not isinstance(given, dict):
         raise BadFrame("not an object")
     frame_id = given.pop("id", None)
-    if not (frame_id is None or (isinstance(frame_id, str | int) and _is_short(str(frame_id)))):
+    if not (frame_id is None or (type(frame_id) in (str, int) and _is_short(str(frame_id)))):
         raise BadFrame("id is neither a short ASCII text nor a number")
     if len(given) != 1:
         raise BadFrame("not one kind of content", frame_id)

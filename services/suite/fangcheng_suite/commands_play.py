@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from .commands_bots import StrengthName, Target, Think
+from .commands_bots import StrengthName, Think
 from .errors import NotRunning, SuiteError
 from .state import StateFolder, default_folder
 from .terminal import Certificates, State, run, told
@@ -46,8 +46,18 @@ def play_table(
             show_default=False,
         ),
     ] = None,
-    matchmaking: Target = None,
-    table: Target = None,
+    matchmaking: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Where the queue of a suite elsewhere is; then name `--table`, and give a token.",
+            show_default=False,
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Where its tables are.", show_default=False),
+    ] = None,
     evaluation: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Where hints come from; without it there are none."),
@@ -71,6 +81,11 @@ def play_table(
 
     Example: `fangcheng play --rule-set jintan --strength careful --language zh`
     """
+    if ca is not None and not (matchmaking or table or evaluation):
+        raise SuiteError(
+            "--ca is for a suite elsewhere, and none is named",
+            "Name it by --matchmaking, --table and --token; a suite here needs no certificates.",
+        )
     try:
         import textual  # noqa: F401 # whether it is there
     except ImportError:
