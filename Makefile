@@ -6,7 +6,9 @@ SHELL := /bin/bash
 # Another Python beside the first: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
 VENV ?= .venv
-WORKERS ?= 2
+# Of the quick tests many wait: three of them keep two cores busy. The others start whole suites.
+WORKERS ?= 3
+SYSTEM_WORKERS ?= 2
 # Without bytecode each process of a suite compiles all its sources anew: a second of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
@@ -33,7 +35,7 @@ test: setup ## Run the tests that take seconds
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not system"
 
 test-system: setup .venv-protos/ready ## Run the tests that start the services as processes
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "system and not slow" --timeout 600
+	$(BIN)/pytest -n $(SYSTEM_WORKERS) --dist loadfile --no-loadscope-reorder -m "system and not slow" --timeout 600
 
 chaos: setup ## Kill and pause wallet, database (SECONDS=600 each engine), tables from the queue on (HANDS=25 each); SEED=
 	FANGCHENG_CHAOS_SECONDS=$(or $(SECONDS),600) FANGCHENG_CHAOS_HANDS=$(or $(HANDS),25) \
