@@ -17,7 +17,7 @@ from fangcheng.rules.v1 import rules_pb2
 from fangcheng.table.v1 import records_pb2
 from warehouse import lake, reading
 from warehouse.asking import QUERIES, open_lake
-from warehouse.lake import LakeInUse, Shelf
+from warehouse.lake import LakeDamaged, LakeInUse, Shelf
 from warehouse.rows import of_hand
 
 PLAYERS = ["ming", "lan", "ju", "zhu"]
@@ -181,3 +181,24 @@ def test_every_question_is_answered_by_an_empty_lake_and_says_what_it_asks(
 ) -> None:
     assert QUERIES[name].startswith("-- ")
     assert isinstance(open_lake(tmp_path).sql(QUERIES[name]).fetchall(), list)
+
+
+@pytest.mark.parametrize("text", ["", "{", "7", "{}", '{"batch": "x", "cursor": "4"}'])
+def test_a_damaged_cursor_is_told_and_nothing_is_taken_away(tmp_path: Path, text: str) -> None:
+    shelf = Shelf.open(tmp_path, "entries")
+    shelf.keep({"entries": [entry(1)]}, "1")
+    shelf.close()
+    (tmp_path / "entries.cursor.json").write_text(text, "utf-8")
+    with pytest.raises(LakeDamaged, match=r"entries\.cursor\.json"):
+        Shelf.open(tmp_path, "entries")
+    assert sequences(tmp_path) == [1]
+
+
+def test_files_of_others_stay(tmp_path: Path) -> None:
+    Shelf.open(tmp_path, "entries").close()
+    day = tmp_path / "entries/day=2026-04-01"
+    day.mkdir(parents=True)
+    for name in ("notes.txt", "compacted.parquet"):
+        (day / name).write_bytes(b"theirs")
+    Shelf.open(tmp_path, "entries").close()
+    assert {file.name for file in day.iterdir()} == {"notes.txt", "compacted.parquet"}

@@ -15,7 +15,7 @@ import grpc.aio
 from fangcheng_client import connect, explain
 
 from .asking import QUERIES, open_lake
-from .lake import OF_STREAM, LakeInUse
+from .lake import OF_STREAM, LakeDamaged, LakeInUse
 from .reading import read
 
 
@@ -47,7 +47,7 @@ def main() -> int:
         asyncio.run(reading_both(arguments))
     except KeyboardInterrupt:
         return 130
-    except (LakeInUse, OSError, duckdb.Error) as error:
+    except (LakeDamaged, LakeInUse, OSError, duckdb.Error) as error:
         return failed(str(error))
     except grpc.aio.AioRpcError as error:
         problem = explain(error)

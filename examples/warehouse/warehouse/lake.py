@@ -97,13 +97,20 @@ OF_STREAM = {"hands": ("hands", "seats", "items", "transfers"), "entries": ("ent
 Row = dict[str, Any]
 
 
+class LakeDamaged(Exception):
+    """What the lake says of itself cannot be read."""
+
+
 class LakeInUse(Exception):
     """Another process writes into this lake."""
 
 
 @dataclass
 class Shelf:
-    """What one stream has filled, and how far. Only one process may have it: raises LakeInUse."""
+    """What one stream has filled, and how far. Only one process may have it.
+
+    `open` raises LakeInUse and LakeDamaged.
+    """
 
     folder: Path
     stream: str
@@ -126,11 +133,19 @@ class Shelf:
                 f"another process writes {stream} into {folder}: end it first"
             ) from None
         if shelf._kept.exists():
-            kept = json.loads(shelf._kept.read_text("utf-8"))
-            shelf.batch, shelf.cursor = kept["batch"], kept["cursor"]
+            try:
+                kept = json.loads(shelf._kept.read_text("utf-8"))
+                shelf.batch, shelf.cursor = int(kept["batch"]), str(kept["cursor"])
+            except (KeyError, TypeError, ValueError):
+                shelf.close()
+                raise LakeDamaged(
+                    f"{shelf._kept} does not say how far {stream} has come: restore it, or begin "
+                    "anew with another --lake"
+                ) from None
         for table in OF_STREAM[stream]:
-            for file in (folder / table).glob("day=*/*"):
-                if file.suffix != ".parquet" or int(file.stem) >= shelf.batch:
+            for file in (folder / table).glob("day=*/*.parquet*"):
+                batch, _, rest = file.name.partition(".")  # whatever else lies there is not ours
+                if batch.isdigit() and (rest != "parquet" or int(batch) >= shelf.batch):
                     file.unlink()
         return shelf
 

@@ -42,7 +42,7 @@ async def read(
 
     To its end for now, or for ever with `follow`. What came is kept with the first message, be it
     a heartbeat, after `batch_seconds`. A connection that breaks is made again. Raises LakeInUse,
-    and AioRpcError where waiting does not help.
+    LakeDamaged, and AioRpcError where waiting does not help.
     """
     shelf = Shelf.open(folder, stream)
     pause_seconds = 0.5
