@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,9 +51,12 @@ class Playing:
 
     def ends(self) -> tuple[int, str, str]:
         """Exit code and output, once it and its workers are gone."""
-        told, _ = self.process.communicate(timeout=LONG_SECONDS)
-        until(lambda: not any(map(lives, self.workers)), "the workers are gone")
-        return self.process.returncode, told, read(self.terminal)
+        # A terminal that nobody reads is full after a while, and who writes to it waits.
+        with ThreadPoolExecutor(1) as pool:
+            said = pool.submit(read, self.terminal)
+            told, _ = self.process.communicate(timeout=LONG_SECONDS)
+            until(lambda: not any(map(lives, self.workers)), "the workers are gone")
+            return self.process.returncode, told, said.result()
 
 
 def read(terminal: int) -> str:
