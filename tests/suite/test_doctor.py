@@ -94,6 +94,7 @@ async def test_another_service_at_the_address_is_found_out(suite: Suite) -> None
     findings = await all_of(examine(deployment_of(suite, wallet=table)))
     wrong = found(findings, "caller", "fail")
     assert wrong.subject == f"wallet {table}"
+    # What gRPC answers for a call of another service: it tells of the wrong address, of no gap.
     assert "UNIMPLEMENTED" in wrong.told
     assert "Check which address belongs to which service" in wrong.cure
 
@@ -143,6 +144,7 @@ async def test_a_name_that_nobody_knows_is_told() -> None:
         (grpc.StatusCode.UNAVAILABLE, False, False, "plain text", "--ca"),
         (grpc.StatusCode.UNAVAILABLE, True, False, "asks for a certificate", "--certificate"),
         (grpc.StatusCode.UNAVAILABLE, True, True, "does not trust", "issued by"),
+        # Whatever answers there is not one of ours: gRPC's word for a call that it has not.
         (grpc.StatusCode.UNIMPLEMENTED, False, False, "no service", "proxy"),
     ],
 )

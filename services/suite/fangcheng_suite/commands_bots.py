@@ -46,6 +46,23 @@ Target = Annotated[
     ),
 ]
 
+DevKey = Annotated[
+    str | None,
+    typer.Option(
+        envvar="FANGCHENG_DEV_KEY",
+        help="The development key that signs tokens, for services that are named.",
+        show_default=False,
+    ),
+]
+WithoutTls = Annotated[
+    bool,
+    typer.Option(
+        "--dangerously-without-tls",
+        envvar="FANGCHENG_DANGEROUSLY_WITHOUT_TLS",
+        help="Call services beyond this host unencrypted, as they call each other.",
+    ),
+]
+
 
 def _access(
     targets: dict[str, str | None],
@@ -87,14 +104,7 @@ def keep(
     table: Target = None,
     wallet: Target = None,
     evaluation: Target = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            envvar="FANGCHENG_DEV_KEY",
-            help="The development key that signs tokens, for services that are named.",
-            show_default=False,
-        ),
-    ] = None,
+    key: DevKey = None,
     signing_key: SigningKeyFile = None,
     kid: KeyId = "",
     ca: Certificates = None,
@@ -107,14 +117,7 @@ def keep(
         ),
     ] = None,
     certificate_key: CertificateKey = None,
-    without_tls: Annotated[
-        bool,
-        typer.Option(
-            "--dangerously-without-tls",
-            envvar="FANGCHENG_DANGEROUSLY_WITHOUT_TLS",
-            help="Call services beyond this host unencrypted, as they call each other.",
-        ),
-    ] = False,
+    without_tls: WithoutTls = False,
     state: State = None,
 ) -> None:
     """Keep bots on standby in pools of the suite that runs here, or of the services named.

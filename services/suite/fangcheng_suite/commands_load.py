@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .commands_bots import Target
+from .commands_bots import DevKey, Target, WithoutTls
 from .commands_token import KeyId, SigningKeyFile
 from .errors import SuiteError
 from .state import default_folder
@@ -73,14 +73,7 @@ def play(
     table: Target = None,
     wallet: Target = None,
     evaluation: Target = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            envvar="FANGCHENG_DEV_KEY",
-            help="The development key that signs tokens, for services that are named.",
-            show_default=False,
-        ),
-    ] = None,
+    key: DevKey = None,
     signing_key: SigningKeyFile = None,
     kid: KeyId = "",
     ca: Certificates = None,
@@ -92,14 +85,7 @@ def play(
         ),
     ] = None,
     certificate_key: CertificateKey = None,
-    without_tls: Annotated[
-        bool,
-        typer.Option(
-            "--dangerously-without-tls",
-            envvar="FANGCHENG_DANGEROUSLY_WITHOUT_TLS",
-            help="Call services beyond this host unencrypted, as they call each other.",
-        ),
-    ] = False,
+    without_tls: WithoutTls = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Players may stake the money of a suite that is named.")
     ] = False,
